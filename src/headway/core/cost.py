@@ -1,0 +1,241 @@
+"""How long an iteration takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headway.core.errors import InvalidEngine
+
+_VECTOR = 48  # iterations from which numpy beats a loop; results are the same either way
+_STRIDE = 4096  # the most iterations that one vector holds
+
+
+class CostModel:
+    """Seconds that one iteration takes, from the counts of its batch.
+
+    `seconds` must not fall when an argument grows. A subclass that overrides `coast` adds the same numbers in the same
+    order as the loop below, so that a fast-forward equals the steps taken one by one, bit by bit.
+    """
+
+    steady: bool = True  # the same counts always take the same time
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds.
+
+        Args:
+            prefill: prompt positions.
+            decode: decode positions.
+            context: live KV tokens once the iteration has run.
+        """
+        raise NotImplementedError
+
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+        """Run up to `steps` decode-only iterations that start before `limit`; return (how many, time after them).
+
+        Args:
+            now: start of the first, in seconds.
+            limit: none starts at or after this time.
+            steps: the most to run.
+            decode: decode positions in each; every one adds as many tokens to the context.
+            context: live KV tokens before the first.
+        """
+        taken = 0
+        while taken < steps and now < limit:
+            context += decode
+            now += self.seconds(0, decode, context)
+            taken += 1
+        return taken, now
+
+
+@dataclass(frozen=True)
+class Piecewise(CostModel):
+    """`c0 + a * max(0, positions - b0)`: a launch overhead, free up to a knee, then linear.
+
+    Source: Quota-Based Aging, II-A4. c0 in seconds, a in seconds a position, b0 in positions.
+    """
+
+    c0: float
+    a: float
+    b0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _not_negative(self, "c0", "a", "b0")
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds."""
+        over = prefill + decode - self.b0
+        return self.c0 + self.a * over if over > 0.0 else self.c0
+
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+        """Every step takes the same time; see the base class."""
+        return _run_constant(now, limit, steps, self.seconds(0, decode, context))
+
+
+@dataclass(frozen=True)
+class Linear(CostModel):
+    """`c0 + prefill * p + decode * d + context * c`: overhead, compute by position, KV reads by live token.
+
+    c0 in seconds, prefill and decode in seconds a position, context in seconds a token.
+    """
+
+    c0: float
+    prefill: float
+    decode: float
+    context: float = 0.0
+
+    def __post_init__(self) -> None:
+        _not_negative(self, "c0", "prefill", "decode", "context")
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds."""
+        return self.c0 + self.prefill * prefill + self.decode * decode + self.context * context
+
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+        """Only the context term changes from step to step; see the base class."""
+        base = self.c0 + self.prefill * 0 + self.decode * decode
+        slope = self.context
+        if slope == 0.0:
+            return _run_constant(now, limit, steps, base)
+        taken = 0
+        first = min(steps, _VECTOR)
+        while taken < first and now < limit:
+            context += decode
+            now += base + slope * context
+            taken += 1
+        while taken < steps and now < limit:
+            stride = min(steps - taken, _STRIDE)
+            spans = base + slope * (context + decode * np.arange(1, stride + 1))
+            used, now = _accumulate(now, limit, spans)
+            context += decode * used
+            taken += used
+        return taken, now
+
+
+@dataclass(frozen=True)
+class Roofline(CostModel):
+    """The larger of memory time and compute time, plus an overhead.
+
+    An iteration reads the weights once and the KV of every live token, and computes `flop` for every position.
+    Attributes are rates and sizes: weights and `kv_bytes` (a token) in bytes, `memory` in bytes/s, `flop` a position,
+    `prefill_flops` and `decode_flops` in FLOP/s (the data sheet's peak times the share that kernels reach), `c0` in
+    seconds.
+    """
+
+    weights: float
+    kv_bytes: float
+    memory: float
+    flop: float
+    prefill_flops: float
+    decode_flops: float
+    c0: float
+
+    def __post_init__(self) -> None:
+        _not_negative(self, "weights", "kv_bytes", "flop", "c0")
+        for name in ("memory", "prefill_flops", "decode_flops"):
+            if not getattr(self, name) > 0:
+                raise InvalidEngine(f"roofline {name} must be above 0, got {getattr(self, name)}")
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds."""
+        memory = (self.weights + self.kv_bytes * context) / self.memory
+        compute = self.flop * prefill / self.prefill_flops + self.flop * decode / self.decode_flops
+        return self.c0 + (max(compute, memory))
+
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+        """Run until memory overtakes compute at the most, so that spans change linearly; see the base class."""
+        compute = self.flop * decode / self.decode_flops
+        if (self.weights + self.kv_bytes * (context + decode)) / self.memory <= compute:
+            return _run_constant(now, limit, self._flat(steps, decode, context, compute), self.c0 + compute)
+        c0, weights, kv_bytes, bandwidth = self.c0, self.weights, self.kv_bytes, self.memory
+        taken = 0
+        first = min(steps, _VECTOR)
+        while taken < first and now < limit:
+            context += decode
+            now += c0 + (weights + kv_bytes * context) / bandwidth
+            taken += 1
+        while taken < steps and now < limit:
+            stride = min(steps - taken, _STRIDE)
+            spans = c0 + (weights + kv_bytes * (context + decode * np.arange(1, stride + 1))) / bandwidth
+            used, now = _accumulate(now, limit, spans)
+            context += decode * used
+            taken += used
+        return taken, now
+
+    def _flat(self, steps: int, decode: int, context: int, compute: float) -> int:
+        """How many of the steps are bound by compute: at least 1, by the caller's test."""
+        if self.kv_bytes == 0.0:
+            return steps
+        flat = min(steps, int((compute * self.memory - self.weights) / self.kv_bytes - context) // decode)
+        while flat > 1 and (self.weights + self.kv_bytes * (context + decode * flat)) / self.memory > compute:
+            flat -= 1
+        return max(flat, 1)
+
+
+class Concurrency(CostModel):
+    """Adds a cost for every sequence that decodes, whatever its length.
+
+    Models work that a host does a sequence and not a position (sampling, detokenising, sending): `seconds_each`, in
+    seconds, times the decoding sequences (decode positions over the block of `block` tokens).
+    """
+
+    def __init__(self, inner: CostModel, seconds_each: float, block: int) -> None:
+        self.inner = inner
+        self.steady = inner.steady
+        self.seconds_each = seconds_each
+        self.block = block
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds."""
+        return self.inner.seconds(prefill, decode, context) + self.seconds_each * (decode / self.block)
+
+
+class Jitter(CostModel):
+    """Multiplies every iteration by an independent lognormal factor with mean 1.
+
+    Models what a schedule cannot see: clocks that change, neighbours on the host, the operating system. `cv` is the
+    factor's coefficient of variation. Iterations are never fast-forwarded: each draws its own factor.
+    """
+
+    steady = False
+
+    def __init__(self, inner: CostModel, cv: float, rng: np.random.Generator) -> None:
+        self.inner = inner
+        self.sigma = float(np.sqrt(np.log1p(cv * cv)))
+        self.rng = rng
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds; a new draw at every call."""
+        factor = self.rng.lognormal(-0.5 * self.sigma * self.sigma, self.sigma)
+        return self.inner.seconds(prefill, decode, context) * float(factor)
+
+
+def _run_constant(now: float, limit: float, steps: int, span: float) -> tuple[int, float]:
+    taken = 0
+    first = min(steps, _VECTOR)
+    while taken < first and now < limit:
+        now += span
+        taken += 1
+    while taken < steps and now < limit:
+        used, now = _accumulate(now, limit, np.full(min(steps - taken, _STRIDE), span))
+        taken += used
+    return taken, now
+
+
+def _accumulate(now: float, limit: float, spans: np.ndarray) -> tuple[int, float]:
+    """Add the spans to `now` one after the other, as a loop would, while the time before each is under `limit`."""
+    spans[0] += now
+    ends = np.add.accumulate(spans)
+    # Step j starts at ends[j - 1]; the first one starts under the limit by the caller's test.
+    used = 1 + int(np.searchsorted(ends[:-1], limit, side="left"))
+    return used, float(ends[used - 1])
+
+
+def _not_negative(model: CostModel, *names: str) -> None:
+    for name in names:
+        value = getattr(model, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise InvalidEngine(
+                f"cost {type(model).__name__.lower()}: {name} must be a finite number >= 0, got {value!r}"
+            )

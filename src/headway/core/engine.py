@@ -1,0 +1,285 @@
+"""Everything that an engine is, validated once: sizes, modes, cost model."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline
+from headway.core.errors import InvalidEngine, nearest
+
+MODES = ("mixed", "prefill-first")
+FIRST_TOKENS = ("prefill", "decode")
+
+
+@dataclass(frozen=True)
+class EngineProfile:
+    """One engine: a model on its hardware, as the scheduler sees it.
+
+    Attributes:
+        name: how reports call it.
+        token_budget: the most positions in one iteration.
+        max_sequences: the most requests that hold KV at once.
+        kv_tokens: KV capacity, in tokens.
+        cost: how long an iteration takes.
+        decode_block: positions that a decoding request takes in each iteration (q).
+        chunk_cap: the most prompt positions of one request in an iteration; None for no cap.
+        partial_prompts: the most partly filled prompts at once; None for no limit.
+        mode: "mixed" puts decodes and prompt chunks into one iteration; "prefill-first" pauses decodes while there
+            are prompts to fill.
+        admission_interval: decode iterations from one admission round to the next; with nothing to decode, every
+            iteration is one.
+        eviction: whether a request may lose its KV when memory runs out; without it an excess counts as an
+            out-of-memory event.
+        first_token: which iteration emits the first token: the one that completes the "prefill" (real engines), or
+            the first "decode" (the engine of Quota-Based Aging).
+        memory: spec of the memory rule that this engine runs by default.
+        concurrency: extra seconds of an iteration for every decoding request; see `Concurrency`.
+        jitter: coefficient of variation of the iteration time; see `Jitter`.
+        source: where the figures come from, and how far to trust them.
+    """
+
+    name: str
+    token_budget: int
+    max_sequences: int
+    kv_tokens: int
+    cost: CostModel
+    decode_block: int = 1
+    chunk_cap: int | None = None
+    partial_prompts: int | None = None
+    mode: str = "mixed"
+    admission_interval: int = 1
+    eviction: bool = True
+    first_token: str = "prefill"
+    memory: str = "prompt-fit(safety=0.9)"
+    concurrency: float = 0.0
+    jitter: float = 0.0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("token_budget", "max_sequences", "kv_tokens", "decode_block", "admission_interval"):
+            self._whole(field, getattr(self, field))
+        for field in ("chunk_cap", "partial_prompts"):
+            if getattr(self, field) is not None:
+                self._whole(field, getattr(self, field))
+        self._one_of("mode", MODES)
+        self._one_of("first_token", FIRST_TOKENS)
+        if not isinstance(self.eviction, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - TOML brings anything
+            raise self._wrong("eviction", self.eviction, "true or false")
+        for field in ("concurrency", "jitter"):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise self._wrong(field, value, "a finite number >= 0")
+        if self.decode_block > self.token_budget:
+            raise self._wrong("decode_block", self.decode_block, f"at most token_budget ({self.token_budget})")
+
+    @property
+    def slots(self) -> int:
+        """Requests that may hold KV at once: as many as can all decode within the token budget."""
+        return min(self.max_sequences, self.token_budget // self.decode_block)
+
+    def iteration_cost(self, rng: np.random.Generator) -> CostModel:
+        """Return the cost model with the engine's concurrency correction and jitter, which draws from `rng`."""
+        cost = self.cost
+        if self.concurrency > 0:
+            cost = Concurrency(cost, self.concurrency, self.decode_block)
+        return Jitter(cost, self.jitter, rng) if self.jitter > 0 else cost
+
+    def _whole(self, field: str, value: object) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise self._wrong(field, value, "a whole number >= 1")
+
+    def _one_of(self, field: str, known: tuple[str, ...]) -> None:
+        value = getattr(self, field)
+        if value not in known:
+            raise self._wrong(field, value, nearest(str(value), known))
+
+    def _wrong(self, field: str, value: object, expected: str) -> InvalidEngine:
+        return InvalidEngine(f"engine '{self.name}': {field} = {value!r}; expected {expected}")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Rates of one accelerator: peak FLOP/s (dense, 16 bit), bytes/s, and the shares that kernels reach."""
+
+    flops: float
+    memory: float
+    prefill_share: float
+    decode_share: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """Sizes of one language model in 16 bit: parameters, and KV bytes a token."""
+
+    parameters: float
+    kv_bytes: float
+
+
+GPUS = {
+    "h100": Gpu(989.5e12, 3.35e12, 0.45, 0.30),
+    "a100": Gpu(312e12, 2.039e12, 0.38, 0.18),
+    "l40s": Gpu(362e12, 0.864e12, 0.32, 0.08),
+}
+MODELS = {
+    "llama3-8b": Model(8.03e9, 131_072),
+    "llama2-7b": Model(6.74e9, 524_288),
+    "llama2-13b": Model(13.02e9, 819_200),
+    "llama2-70b": Model(68.98e9, 327_680),
+}
+OVERHEAD = 0.003
+
+
+def roofline(gpu: str, model: str, count: int = 1, c0: float = OVERHEAD) -> Roofline:
+    """Build the roofline of a model on `count` accelerators of one kind (tensor parallel); c0 in seconds.
+
+    Rates are the data sheets'; the shares that kernels reach are those that BLIS inference-sim calibrated against
+    vLLM. Known error: the overhead `c0` is a round figure, and communication between accelerators is only in it.
+
+    Raises:
+        InvalidEngine: an unknown accelerator or model, or a count below 1.
+    """
+    if gpu not in GPUS:
+        raise InvalidEngine(f"roofline: unknown gpu {gpu!r}; {nearest(str(gpu), GPUS)}")
+    if model not in MODELS:
+        raise InvalidEngine(f"roofline: unknown model {model!r}; {nearest(str(model), MODELS)}")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidEngine(f"roofline: count = {count!r}; expected a whole number >= 1")
+    rates, sizes = GPUS[gpu], MODELS[model]
+    return Roofline(
+        weights=2 * sizes.parameters,
+        kv_bytes=sizes.kv_bytes,
+        memory=rates.memory * count,
+        flop=2 * sizes.parameters,
+        prefill_flops=rates.flops * rates.prefill_share * count,
+        decode_flops=rates.flops * rates.decode_share * count,
+        c0=c0,
+    )
+
+
+_ROOFLINE = "Roofline of public data sheets with BLIS's calibrated efficiencies; not measured here."
+
+PRESETS = {
+    engine.name: engine
+    for engine in (
+        EngineProfile(
+            name="qba-paper",
+            token_budget=128,
+            max_sequences=16,
+            kv_tokens=8192,
+            cost=Piecewise(c0=0.003, a=2e-5, b0=64),
+            decode_block=8,
+            partial_prompts=1,
+            eviction=False,
+            first_token="decode",
+            memory="prompt-fit(safety=0.7)",
+            source="Quota-Based Aging, IV-A3: the profiled engine of the paper.",
+        ),
+        EngineProfile(
+            name="a100-llama3-8b",
+            token_budget=2048,
+            max_sequences=256,
+            kv_tokens=450_000,
+            cost=roofline("a100", "llama3-8b"),
+            source=f"Llama-3-8B on one A100 SXM 80 GB. {_ROOFLINE}",
+        ),
+        EngineProfile(
+            name="h100-llama3-8b",
+            token_budget=2048,
+            max_sequences=256,
+            kv_tokens=450_000,
+            cost=roofline("h100", "llama3-8b"),
+            source=f"Llama-3-8B on one H100 SXM 80 GB. {_ROOFLINE}",
+        ),
+        EngineProfile(
+            name="a100-llama2-7b",
+            token_budget=2048,
+            max_sequences=256,
+            kv_tokens=120_000,
+            cost=roofline("a100", "llama2-7b"),
+            source=f"Llama-2-7B on one A100 SXM 80 GB; KV capacity as in Past-Future. {_ROOFLINE}",
+        ),
+        EngineProfile(
+            name="a100-llama2-13b",
+            token_budget=2048,
+            max_sequences=256,
+            kv_tokens=64_000,
+            cost=roofline("a100", "llama2-13b"),
+            source=f"Llama-2-13B on one A100 SXM 80 GB; KV capacity as in Past-Future. {_ROOFLINE}",
+        ),
+        EngineProfile(
+            name="4xa100-llama2-70b",
+            token_budget=2048,
+            max_sequences=512,
+            kv_tokens=550_000,
+            cost=roofline("a100", "llama2-70b", count=4, c0=0.008),
+            source=f"Llama-2-70B on four A100 SXM 80 GB, tensor parallel; KV capacity as in Past-Future. {_ROOFLINE}",
+        ),
+    )
+}
+
+
+def preset(name: str) -> EngineProfile:
+    """Return a preset engine.
+
+    Raises:
+        InvalidEngine: there is none of that name; the message names the nearest.
+    """
+    if name not in PRESETS:
+        raise InvalidEngine(f"unknown engine '{name}'; {nearest(name, PRESETS)} (or a TOML file)")
+    return PRESETS[name]
+
+
+def engine_from_toml(text: str, name: str) -> EngineProfile:
+    """Read an engine from TOML text; `name` is used where the text gives none.
+
+    Keys are the attributes of `EngineProfile`; `[cost]` has `kind` and its parameters: "piecewise" (c0, a, b0),
+    "linear" (c0, prefill, decode, context) or "roofline" (gpu, model, count, c0).
+
+    Raises:
+        InvalidEngine: not TOML, a missing or unknown key, or a value out of range.
+    """
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidEngine(f"engine '{name}': not TOML: {error}") from None
+    name = str(table.pop("name", name))
+    if not isinstance(table.get("cost"), dict):
+        raise InvalidEngine(f"engine '{name}': a [cost] table is missing; expected kind and its parameters")
+    cost = _cost(name, dict(table.pop("cost")))
+    known = {field.name: field for field in dataclasses.fields(EngineProfile) if field.name not in ("name", "cost")}
+    _check_keys(name, table, set(known), {"token_budget", "max_sequences", "kv_tokens"})
+    for key in ("memory", "source"):
+        if not isinstance(table.get(key, ""), str):
+            raise InvalidEngine(f"engine '{name}': {key} = {table[key]!r}; expected a text")
+    return EngineProfile(name=name, cost=cost, **table)
+
+
+_COSTS = {
+    "piecewise": (Piecewise, {"c0", "a", "b0"}, {"c0", "a"}),
+    "linear": (Linear, {"c0", "prefill", "decode", "context"}, {"c0", "prefill", "decode"}),
+    "roofline": (roofline, {"gpu", "model", "count", "c0"}, {"gpu", "model"}),
+}
+
+
+def _cost(name: str, table: dict[str, Any]) -> CostModel:
+    kind = table.pop("kind", None)
+    if kind not in _COSTS:
+        raise InvalidEngine(f"engine '{name}': cost kind = {kind!r}; {nearest(str(kind), _COSTS)}")
+    make, known, required = _COSTS[kind]
+    _check_keys(f"{name}', cost '{kind}", table, known, required)
+    return make(**table)
+
+
+def _check_keys(name: str, table: dict[str, Any], known: set[str], required: set[str]) -> None:
+    for key in table:
+        if key not in known:
+            raise InvalidEngine(f"engine '{name}': unknown key '{key}'; {nearest(key, known)}")
+    missing = sorted(required - set(table))
+    if missing:
+        raise InvalidEngine(f"engine '{name}': missing {', '.join(missing)}")

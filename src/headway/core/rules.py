@@ -1,0 +1,135 @@
+"""The questions that a policy answers: who is next, may it join, who cannot make it any more.
+
+Plain base classes, so that they can be compiled from the same source later. A rule knows no clock and no host: time
+comes in as an argument, in seconds, and every sequence it is told about belongs to one scheduler.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+
+from headway.core.kv import KvLedger
+from headway.core.sequence import WAITING, Sequence
+
+
+class Order:
+    """Who is next?
+
+    An own order needs one method, `key`: the waiting request with the smallest key goes first, ties by arrival. A key
+    is asked once, when the request arrives. The first candidate that memory refuses blocks the others.
+
+    Orders with a structure of their own override `push` and `candidate` instead, and whichever events they count.
+    Requests that return from eviction go to the head in every order; `next` sees to that.
+    """
+
+    def __init__(self) -> None:
+        self.returned: deque[Sequence] = deque()
+        self._heap: list[tuple[float, int, Sequence]] = []
+
+    def key(self, seq: Sequence) -> float:
+        """Rank of a request; smaller goes first."""
+        raise NotImplementedError
+
+    def push(self, seq: Sequence, now: float) -> None:
+        """A request arrived."""
+        heapq.heappush(self._heap, (self.key(seq), seq.ticket, seq))
+
+    def back(self, seq: Sequence, now: float) -> None:
+        """A request returns after eviction: to the head, not the tail."""
+        self.returned.appendleft(seq)
+
+    def next(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
+        """Return the candidate, or None when nobody may be admitted now.
+
+        Args:
+            now: the boundary at which the iteration starts, in seconds.
+            space: positions left in the iteration, at least 1.
+            refused: the candidate that memory has just refused, None otherwise. The order decides whether that blocks.
+        """
+        returned = self.returned
+        while returned:
+            head = returned[0]
+            if head.state == WAITING:
+                return None if refused is head else head
+            returned.popleft()
+        return self.candidate(now, space, refused)
+
+    def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
+        """Answer `next` among the requests that were never evicted."""
+        heap = self._heap
+        while heap:
+            head = heap[0][2]
+            if head.state == WAITING and head.evictions == 0:
+                return None if refused is head else head
+            heapq.heappop(heap)
+        return None
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        """It was really started; its state is no longer waiting, so structures may forget it lazily."""
+
+    def prefilled(self, seq: Sequence, now: float) -> None:
+        """Its last prompt chunk is scheduled."""
+
+    def finished(self, seq: Sequence, now: float) -> None:
+        """It ended with its answer complete."""
+
+    def remove(self, seq: Sequence) -> None:
+        """It was cancelled or shed while waiting; its state is no longer waiting."""
+
+    def steady_until(self, now: float) -> float:
+        """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
+        return math.inf
+
+
+class MemoryRule:
+    """May it join, given what everyone will need?
+
+    Attributes:
+        steady: a refusal holds until something leaves: more decoding never turns it into an admission. The scheduler
+            then need not ask again in between.
+    """
+
+    steady: bool = True
+
+    def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
+        """May `seq` be admitted now? Not asked when nothing is resident: then everything that fits at all may join."""
+        raise NotImplementedError
+
+    def victim(self, residents: dict[Sequence, None], ledger: KvLedger) -> Sequence:
+        """Whom to evict when memory runs out; `residents` are in order of admission, at least two."""
+        return next(reversed(residents))
+
+    def admitted(self, seq: Sequence, ledger: KvLedger) -> None:
+        """It was admitted and will fill `seq.prompt` positions."""
+
+    def joined(self, seq: Sequence, ledger: KvLedger) -> None:
+        """It decodes from now on."""
+
+    def left(self, seq: Sequence, ledger: KvLedger) -> None:
+        """It holds nothing any more: evicted, cancelled or finished."""
+
+    def finished(self, seq: Sequence, ledger: KvLedger) -> None:
+        """It finished with `seq.generated` tokens; told after `left`."""
+
+
+class Shedding:
+    """Who cannot make it any more? The base class keeps everybody.
+
+    Attributes:
+        idle: the rule never sheds; the scheduler then never asks.
+    """
+
+    idle: bool = True
+
+    def push(self, seq: Sequence, now: float) -> None:
+        """A request arrived."""
+
+    def due(self, now: float) -> list[Sequence]:
+        """Waiting requests to end now; the rule has set each one's `reason`."""
+        return []
+
+    def steady_until(self, now: float) -> float:
+        """Until when, in seconds, is nobody due?"""
+        return math.inf

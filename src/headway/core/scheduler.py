@@ -1,0 +1,359 @@
+"""The only loop over rules: submit, cancel, plan, complete.
+
+A host calls `submit` as requests arrive, then, at every batch boundary, `plan`; it runs the batch and calls
+`complete`. Running sequences advance in every decode iteration, so nothing touches them in between: progress is a
+count of iterations, KV use a running total. An iteration costs O(1), plus O(log n) for each arrival, admission and
+ending, whatever the size of the batch or of the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
+
+from headway.core.batch import Batch
+from headway.core.engine import EngineProfile
+from headway.core.kv import KvLedger
+from headway.core.request import Request
+from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+
+_FOR_EVER = 1 << 62  # iterations
+
+
+class Scheduler:
+    """Decides for one engine who runs in the next iteration.
+
+    Attributes:
+        engine: the engine's sizes and modes.
+        ledger: KV totals, and the count of decode iterations.
+        waiting: requests that are not running.
+        decodes: requests that decode.
+        residents: requests that hold KV, in order of admission.
+        iterations: iterations planned so far, decode positions and prompt positions in them.
+        kv_token_iterations: sum over all iterations of the live KV tokens.
+        kv_peak: the most live KV tokens after any plan.
+        oom_events: iterations that exceeded the KV capacity (only without eviction).
+        recomputed: prompt positions that were filled again after an eviction.
+    """
+
+    def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
+        self.engine = engine
+        self.order = order
+        self.memory = memory
+        self.shedding = shedding
+        self.ledger = KvLedger(engine.kv_tokens, engine.decode_block)
+        self.residents: dict[Sequence, None] = {}
+        self.partials: list[Sequence] = []
+        self.waiting: int = 0
+        self.decodes: int = 0
+        self.iterations: int = 0
+        self.decode_positions: int = 0
+        self.prefill_positions: int = 0
+        self.kv_token_iterations: int = 0
+        self.kv_peak: int = 0
+        self.oom_events: int = 0
+        self.recomputed: int = 0
+        self._tickets: int = 0
+        self._last_round: int = -1  # decode clock of the last admission round
+        self._planned: float = 0.0  # when the last plan was made
+        # A refusal (or an order without a candidate) that holds until something arrives, leaves or ages.
+        self._blocked: bool = False
+        # Read in every iteration: attributes of a frozen dataclass are no slower, properties are.
+        self._slots: int = engine.slots
+        self._block: int = engine.decode_block
+        self._budget: int = engine.token_budget
+        self._capacity: int = engine.kv_tokens
+        self._chunk_cap: int = engine.chunk_cap or engine.token_budget
+        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
+        self._interval: int = engine.admission_interval
+        self._eviction: bool = engine.eviction
+        self._prefill_first: bool = engine.mode == "prefill-first"
+        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
+
+    def submit(self, request: Request, now: float) -> Sequence:
+        """Take a request in; return its sequence.
+
+        A prompt above the KV capacity is rejected at once: the returned sequence has that state and a reason.
+        """
+        seq = Sequence(request, self._tickets)
+        self._tickets += 1
+        if seq.prompt > self._capacity:
+            seq.state = REJECTED
+            seq.reason = "kv_capacity"
+            return seq
+        self.waiting += 1
+        self._blocked = False
+        self.order.push(seq, now)
+        if not self.shedding.idle:
+            self.shedding.push(seq, now)
+        return seq
+
+    def cancel(self, seq: Sequence, now: float) -> None:
+        """Drop a request, between two iterations only; one that has ended already is left as it is."""
+        if seq.state == WAITING:
+            self._leave_queue(seq, CANCELLED)
+        elif seq.state in (FILLING, DECODING):
+            seq.generated = seq.generated_at(self.ledger.clock, self._block)
+            self._release(seq)
+            seq.state = CANCELLED
+            self.memory.left(seq, self.ledger)
+
+    def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
+        """Decide the iteration that starts now.
+
+        Args:
+            now: the batch boundary, in seconds.
+            ending: sequences whose answer ends within this decode block, with the positions of the block that stay
+                empty. Only the host can know; with a block of 1 there are none.
+
+        Returns:
+            The batch. With no positions there is nothing to run: the host waits for the next arrival, or for
+            `steady_until`.
+        """
+        batch = Batch()
+        self._planned = now
+        if not self.shedding.idle:
+            self._shed(batch, now)
+        space = self._budget
+        pausing = self._prefill_first
+        if self.decodes and not pausing:
+            space -= self._decode(batch, now, ending)
+        if self.partials:
+            space = self._continue_prompts(batch, now, space)
+        # An iteration that evicts must not admit: it could take its own victim back at once.
+        if self.waiting and not batch.evicted and self._round_is_due():
+            self._admit(batch, now, space)
+        if self.decodes and pausing and not batch.chunks:
+            self._decode(batch, now, ending)
+        if batch.decodes or batch.chunks:
+            self._book(batch)
+        elif self.waiting and (batch.evicted or batch.ended):
+            self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
+            self._book(batch)
+        return batch
+
+    def complete(self, batch: Batch, now: float, finished: Iterable[Sequence] = ()) -> None:
+        """Book an iteration that has run.
+
+        Args:
+            batch: what was planned.
+            now: the end of the iteration, in seconds.
+            finished: sequences whose answer is complete, among those that decoded or joined in it.
+        """
+        ledger = self.ledger
+        if batch.decodes:
+            ledger.clock += 1
+        clock = ledger.clock
+        for seq in batch.joined:
+            seq.state = DECODING
+            seq.joined = clock
+            seq.generated += self._emitted_by_prefill
+            self.decodes += 1
+            self.memory.joined(seq, ledger)
+        for seq in finished:
+            seq.generated = seq.generated_at(clock, self._block) - seq.ending
+            self._release(seq)
+            ledger.used += seq.ending
+            seq.state = FINISHED
+            self.memory.left(seq, ledger)
+            self.memory.finished(seq, ledger)
+            self.order.finished(seq, now)
+
+    def quiet(self) -> int:
+        """How many of the next iterations decode and do nothing else, if the host has no news in that time?
+
+        Time may still end it: the host starts none of them at or after `steady_until`.
+        """
+        if self.partials or not self.decodes:
+            return 0
+        steps = _FOR_EVER
+        if self.waiting and not self._blocked and len(self.residents) < self._slots:
+            if self._interval == 1:
+                return 0
+            if self._round_is_due():
+                return 0
+            steps = self._interval - self.ledger.clock % self._interval
+        room = self._capacity - self.ledger.used
+        if room >= 0 or self._eviction:
+            steps = min(steps, room // (self.decodes * self._block))
+        return steps
+
+    def advance(self, steps: int) -> None:
+        """Take `steps` decode-only iterations at once; at most `quiet()`. Equal to planning them one by one."""
+        ledger = self.ledger
+        growth = self.decodes * self._block
+        if ledger.used > self._capacity:
+            self.oom_events += steps
+        self.iterations += steps
+        self.decode_positions += growth * steps
+        self.kv_token_iterations += steps * ledger.used + growth * (steps * (steps + 1) // 2)
+        ledger.clock += steps
+        ledger.used += growth * steps
+        self.kv_peak = max(self.kv_peak, ledger.used)
+
+    def steady_until(self) -> float:
+        """Until when, in seconds, does time alone change no answer of the last plan?"""
+        until = self.shedding.steady_until(self._planned)
+        if self.waiting and len(self.residents) < self._slots:
+            until = min(until, self.order.steady_until(self._planned))
+        return until
+
+    def _shed(self, batch: Batch, now: float) -> None:
+        for seq in self.shedding.due(now):
+            if seq.state == WAITING:
+                self._leave_queue(seq, REJECTED)
+                batch.ended.append(seq)
+
+    def _leave_queue(self, seq: Sequence, state: int) -> None:
+        seq.state = state
+        self.waiting -= 1
+        self._blocked = False
+        self.order.remove(seq)
+
+    def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> int:
+        """Let everybody decode; return the positions used."""
+        empty = 0
+        for seq, positions in ending:
+            seq.ending = positions
+            empty += positions
+        growth = self.decodes * self._block - empty
+        if self._eviction and self.ledger.used + growth > self._capacity:
+            growth = self._evict(batch, now, growth)
+        self.ledger.used += growth
+        batch.decodes = self.decodes
+        batch.decode_positions = growth
+        return growth
+
+    def _evict(self, batch: Batch, now: float, growth: int) -> int:
+        """Take KV away until this iteration's growth fits; return what then grows."""
+        ledger = self.ledger
+        while ledger.used + growth > self._capacity:
+            alone = len(self.residents) == 1
+            victim = next(iter(self.residents)) if alone else self.memory.victim(self.residents, ledger)
+            if victim.state == DECODING:
+                growth -= self._block - victim.ending
+            self._take_back(batch, victim, now, alone=alone)
+        return growth
+
+    def _take_back(self, batch: Batch, victim: Sequence, now: float, *, alone: bool) -> None:
+        """Send a resident back to the head of the queue, or end it where it can never fit."""
+        victim.generated = victim.generated_at(self.ledger.clock, self._block)
+        self._release(victim)
+        victim.prompt = victim.request.prompt_tokens + victim.generated
+        victim.filled = 0
+        victim.ending = 0
+        self.memory.left(victim, self.ledger)
+        if alone or victim.prompt > self._capacity:
+            victim.state = REJECTED
+            victim.reason = "kv_capacity"
+            batch.ended.append(victim)
+            return
+        victim.state = WAITING
+        victim.evictions += 1
+        self.waiting += 1
+        batch.evicted.append(victim)
+        self.order.back(victim, now)
+
+    def _release(self, seq: Sequence) -> None:
+        """Free everything that a resident holds or was promised; `ending` positions are the caller's to correct."""
+        ledger = self.ledger
+        ledger.used -= seq.held_at(ledger.clock, self._block)
+        if seq.state == DECODING:
+            self.decodes -= 1
+        else:
+            ledger.unfilled -= seq.prompt - seq.filled
+            self.partials.remove(seq)
+        del self.residents[seq]
+        ledger.residents -= 1
+        self._blocked = False
+
+    def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
+        """Fill prompts that earlier iterations began, oldest first; return the space left."""
+        space = self._fill_partials(batch, now, space)
+        if self._eviction:
+            # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
+            while self.partials and not batch.chunks and not self.decodes:
+                self._take_back(batch, self.memory.victim(self.residents, self.ledger), now, alone=False)
+                space = self._fill_partials(batch, now, space)
+        return space
+
+    def _fill_partials(self, batch: Batch, now: float, space: int) -> int:
+        partials = self.partials
+        self.partials = []
+        for index, seq in enumerate(partials):
+            if space <= 0:
+                self.partials += partials[index:]
+                break
+            space -= self._fill(batch, seq, now, space)
+        return space
+
+    def _fill(self, batch: Batch, seq: Sequence, now: float, space: int) -> int:
+        """Prefill the next chunk of a prompt; return its positions, 0 where memory has no room left."""
+        ledger = self.ledger
+        need = seq.prompt - seq.filled
+        take = min(need, space, self._chunk_cap)
+        if self._eviction:
+            take = min(take, self._capacity - ledger.used)
+        if take > 0:
+            seq.filled += take
+            ledger.used += take
+            ledger.unfilled -= take
+            batch.chunks.append((seq, take))
+            batch.prefill_positions += take
+            if seq.evictions:
+                self.recomputed += take
+        if take == need:
+            batch.joined.append(seq)
+            self.order.prefilled(seq, now)
+        else:
+            self.partials.append(seq)
+        return take
+
+    def _round_is_due(self) -> bool:
+        if self._interval == 1 or not self.decodes:
+            return True
+        clock = self.ledger.clock
+        return clock % self._interval == 0 and clock != self._last_round
+
+    def _admit(self, batch: Batch, now: float, space: int) -> None:
+        """Ask the order for candidates and the memory rule for each, while there is space."""
+        self._last_round = self.ledger.clock
+        self._blocked = False
+        order, memory, ledger = self.order, self.memory, self.ledger
+        refused: Sequence | None = None
+        while space > 0 and len(self.residents) < self._slots and len(self.partials) < self._partial_limit:
+            seq = order.next(now, space, refused)
+            if seq is None:
+                self._blocked = refused is None or memory.steady
+                return
+            if self.residents and not memory.fits(seq, ledger):
+                refused = seq
+                continue
+            refused = None
+            self._start(batch, seq, now)
+            space -= self._fill(batch, seq, now, space)
+
+    def _start(self, batch: Batch, seq: Sequence, now: float) -> None:
+        ledger = self.ledger
+        seq.state = FILLING
+        if seq.start < 0:
+            seq.start = now
+        self.waiting -= 1
+        self.residents[seq] = None
+        ledger.residents += 1
+        ledger.unfilled += seq.prompt
+        batch.admitted.append(seq)
+        self.order.admitted(seq, now)
+        self.memory.admitted(seq, ledger)
+
+    def _book(self, batch: Batch) -> None:
+        used = self.ledger.used
+        batch.context = used
+        self.iterations += 1
+        self.decode_positions += batch.decode_positions
+        self.prefill_positions += batch.prefill_positions
+        self.kv_token_iterations += used
+        self.kv_peak = max(self.kv_peak, used)
+        if used > self._capacity:
+            self.oom_events += 1

@@ -1,0 +1,81 @@
+"""One request's progress inside an engine."""
+
+from __future__ import annotations
+
+from headway.core.request import Request
+
+# Plain integers: an enumeration costs a tenth of a run.
+WAITING = 0  # in the order, not started or evicted
+FILLING = 1  # holds KV, prompt partly filled
+DECODING = 2  # advances in every decode iteration
+FINISHED = 3
+REJECTED = 4  # refused, or ended because it alone outgrew the memory
+CANCELLED = 5
+EXPIRED = 6  # its deadline passed while it waited
+
+OUTCOMES = {FINISHED: "finished", REJECTED: "rejected", CANCELLED: "cancelled", EXPIRED: "expired"}
+
+
+class Sequence:
+    """A request with its progress. The scheduler owns every field; hosts and policies read them.
+
+    Nothing here changes while the sequence decodes: its progress is the number of decode iterations since `joined`.
+
+    Attributes:
+        request: what the client asked for.
+        arrival: the request's arrival, in seconds.
+        ticket: its place in the order of submission; ties are broken by it.
+        state: one of the integers above.
+        prompt: positions to prefill before it decodes: the prompt, and after an eviction what it had generated.
+        filled: positions of `prompt` in KV.
+        joined: number of decode iterations that the engine had run when this one began to decode.
+        generated: tokens generated up to `joined`; see `generated_at`.
+        ending: positions of its last decode block that stay empty, once the host knows them.
+        start: boundary at which it was first scheduled, in seconds; -1 before.
+        evictions: how often it was evicted.
+        reason: why it ended, where it did not finish.
+    """
+
+    __slots__ = (
+        "arrival",
+        "ending",
+        "evictions",
+        "filled",
+        "generated",
+        "joined",
+        "prompt",
+        "reason",
+        "request",
+        "start",
+        "state",
+        "ticket",
+    )
+
+    def __init__(self, request: Request, ticket: int) -> None:
+        self.request: Request = request
+        self.arrival: float = request.arrival
+        self.ticket: int = ticket
+        self.state: int = WAITING
+        self.prompt: int = request.prompt_tokens
+        self.filled: int = 0
+        self.joined: int = -1
+        self.generated: int = 0
+        self.ending: int = 0
+        self.start: float = -1.0
+        self.evictions: int = 0
+        self.reason: str | None = None
+
+    def generated_at(self, clock: int, block: int) -> int:
+        """Tokens generated after `clock` decode iterations of `block` tokens each."""
+        if self.state == DECODING:
+            return self.generated + (clock - self.joined) * block
+        return self.generated
+
+    def held_at(self, clock: int, block: int) -> int:
+        """KV tokens held after `clock` decode iterations of `block` tokens each."""
+        if self.state == DECODING:
+            return self.filled + (clock - self.joined) * block
+        return self.filled if self.state == FILLING else 0
+
+    def __repr__(self) -> str:
+        return f"<Sequence {self.request.id} state={self.state} filled={self.filled}/{self.prompt}>"

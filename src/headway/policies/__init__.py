@@ -1,0 +1,1 @@
+"""Policies: one idea a file. They know the core and nothing else."""

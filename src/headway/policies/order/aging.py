@@ -1,0 +1,109 @@
+"""Ageing: which predicted-long requests have waited long enough?"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from headway.core.errors import InvalidSpec
+from headway.core.quantile import RunningQuantile
+from headway.core.sequence import Sequence
+from headway.core.spec import choice, number, whole
+from headway.policies.order.fcfs import first_waiting
+from headway.policies.order.short_first import ShortFirst
+
+_ROUNDING = 1e-9  # relative; the exact test is made at the next boundary
+
+
+class AgingOrder(ShortFirst):
+    """Predicted short first, with a threshold above which a waiting predicted-long request is aged.
+
+    The threshold is the empirical gamma-quantile of a reference sample of waits; infinite while that is empty.
+    Source: Quota-Based Aging, III-A4. Cost: O(log n) an arrival or admission.
+
+    Args:
+        gamma: level of the quantile, in (0, 1].
+        reference: "history", the waits of requests started so far, of both classes; or "queue", the current waits.
+        window: with "history", only the last so many starts count; None for all.
+        threshold: see `ShortFirst`.
+    """
+
+    def __init__(
+        self,
+        gamma: float = 0.8,
+        reference: str = "history",
+        window: int | None = None,
+        threshold: float | None = None,
+    ) -> None:
+        super().__init__(threshold)
+        self.gamma = number("gamma", gamma, 0, 1, open_low=True)
+        self.by_queue = choice("reference", reference, ("history", "queue")) == "queue"
+        self.window = None if window is None else whole("window", window, 1)
+        if self.by_queue and window is not None:
+            raise InvalidSpec("window goes with reference=history; the queue is its own window")
+        self.sample = RunningQuantile(self.gamma)
+        self.recent: deque[int] = deque()
+
+    def push(self, seq: Sequence, now: float) -> None:
+        """Join the tail; a waiting request is part of the queue's sample."""
+        super().push(seq, now)
+        if self.by_queue:
+            # Waits grow at the same pace, so the order statistic of -arrival serves at every later time.
+            self.sample.add(-seq.arrival, seq.ticket)
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        """Its wait is over: it leaves the queue's sample, or joins the history's."""
+        if self.by_queue:
+            self.sample.remove(seq.ticket)
+            return
+        if seq.evictions:
+            return  # it started long ago
+        if self.window is None:
+            self.sample.add(now - seq.arrival)
+            return
+        self.sample.add(now - seq.arrival, seq.ticket)
+        self.recent.append(seq.ticket)
+        if len(self.recent) > self.window:
+            self.sample.remove(self.recent.popleft())
+
+    def remove(self, seq: Sequence) -> None:
+        """A request that left the queue without starting leaves the queue's sample."""
+        if self.by_queue:
+            self.sample.remove(seq.ticket)
+
+    def limit(self, now: float) -> float:
+        """Return the wait, in seconds, above which a predicted-long request is aged now."""
+        value = self.sample.value()
+        return now + value if self.by_queue else value
+
+    def is_aged(self, seq: Sequence, now: float) -> bool:
+        """Whether a waiting request has waited longer than the threshold."""
+        return now - seq.arrival > self.limit(now)
+
+    def steady_until(self, now: float) -> float:
+        """The oldest predicted-long request may age; in the queue's sample waits age together and nothing changes."""
+        head = first_waiting(self.long_)
+        if head is None or self.by_queue or not len(self.sample):
+            return math.inf
+        ages = head.arrival + self.sample.value()
+        early = ages - _ROUNDING * abs(ages)
+        return early if early > now or not self.is_aged(head, now) else math.inf
+
+
+class AggressiveAging(AgingOrder):
+    """Who is aged, then who is short? Every aged predicted-long request goes before the short ones, oldest first.
+
+    Repairs starvation, and over-corrects under congestion: aged requests take the path that made short ones fast. An
+    aged request that memory refuses lets the short head try. Source: Quota-Based Aging, III-A5.
+    """
+
+    def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
+        """Return the oldest aged request, or the short head, or the long head."""
+        oldest = first_waiting(self.long_)
+        if oldest is not None and self.is_aged(oldest, now):
+            if refused is None:
+                return oldest
+            if refused is oldest:
+                return first_waiting(self.short)
+        head = first_waiting(self.short) or oldest
+        return None if head is refused else head

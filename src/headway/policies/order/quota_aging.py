@@ -1,0 +1,107 @@
+"""Quota-Based Aging: bounded promotion of aged requests."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+from headway.core.sequence import WAITING, Sequence
+from headway.core.spec import choice, whole
+from headway.policies.order.aging import AgingOrder
+from headway.policies.order.fcfs import first_waiting
+
+
+class QuotaAging(AgingOrder):
+    """Is a promotion due, and who is aged? Otherwise, who is short?
+
+    Every k-th predicted-short request whose prefill completes earns one promotion debt. While the debt stands, the
+    oldest predicted-long request goes first as soon as it is aged; its admission clears debt and count. Debts do not
+    pile up, which is what keeps promotions from crowding out short requests. With a finite k no aged request waits for
+    ever. Source: Quota-Based Aging, III-A6.
+
+    Choosing k: short and long requests arrive in some ratio r. With k below r, promotions can serve longs as fast as
+    they arrive and the order behaves like aggressive ageing; above it, it drifts towards predicted short first.
+
+    Args:
+        k: short prefills that earn a promotion.
+        gamma: see `AgingOrder`.
+        reference: see `AgingOrder`.
+        window: see `AgingOrder`.
+        refused: what happens when memory refuses a promotion. "fall-through": the short head tries, the debt stays;
+            "stop": nobody is admitted in this iteration; "oldest-that-fits": the next aged request tries, then the
+            short head.
+        threshold: see `ShortFirst`.
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        gamma: float = 0.8,
+        reference: str = "history",
+        window: int | None = None,
+        refused: str = "fall-through",
+        threshold: float | None = None,
+    ) -> None:
+        super().__init__(gamma, reference, window, threshold)
+        self.k = whole("k", k, 1)
+        self.when_refused = choice("refused", refused, ("fall-through", "stop", "oldest-that-fits"))
+        self.count: int = 0
+        self.debt: bool = False
+        self.promoted: int = 0
+        self._promoting: Sequence | None = None
+        self._tried: set[int] = set()  # tickets refused since the last admission ("oldest-that-fits")
+
+    def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
+        """Return the promotion that is due, or the short head, or the long head."""
+        if self.debt:
+            if refused is None:
+                self._tried.clear()
+                promoted = self._oldest_aged(now)
+            elif refused is self._promoting:
+                if self.when_refused == "stop":
+                    return None
+                promoted = self._next_aged(refused, now) if self.when_refused == "oldest-that-fits" else None
+            else:
+                promoted = None  # the ordinary candidate was refused
+            if promoted is not None:
+                self._promoting = promoted
+                return promoted
+        head = first_waiting(self.short) or first_waiting(self.long_)
+        return None if head is refused or (head is not None and head.ticket in self._tried) else head
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        """A promotion clears debt and count; an ordinary admission leaves them alone."""
+        super().admitted(seq, now)
+        if self.debt and seq is self._promoting:
+            self.count = 0
+            self.debt = False
+            self.promoted += 1
+        self._promoting = None
+
+    def prefilled(self, seq: Sequence, now: float) -> None:
+        """A predicted-short prefill that completes counts, once; the k-th earns the debt."""
+        if self.debt or seq.evictions or self.is_long(seq):
+            return
+        self.count += 1
+        self.debt = self.count >= self.k
+
+    def steady_until(self, now: float) -> float:
+        """Ageing matters only while a debt stands."""
+        return super().steady_until(now) if self.debt else math.inf
+
+    def _oldest_aged(self, now: float) -> Sequence | None:
+        oldest = first_waiting(self.long_)
+        return oldest if oldest is not None and self.is_aged(oldest, now) else None
+
+    def _next_aged(self, refused: Sequence, now: float) -> Sequence | None:
+        """Return the oldest aged request behind the one that was refused."""
+        self._tried.add(refused.ticket)
+        return next((seq for seq in _behind(self.long_, refused) if self.is_aged(seq, now)), None)
+
+
+def _behind(queue: deque[Sequence], seq: Sequence) -> list[Sequence]:
+    """Return the next waiting request behind `seq` in arrival order, as a list of at most one."""
+    for other in queue:
+        if other.ticket > seq.ticket and other.state == WAITING and other.evictions == 0:
+            return [other]
+    return []

@@ -1,0 +1,90 @@
+"""A policy: an order, a memory rule and a shedding rule, as specs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidSpec
+from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.scheduler import Scheduler
+from headway.core.spec import Spec, build, construct, parse_spec
+from headway.policies.memory import MEMORY_RULES
+from headway.policies.order import ORDERS
+from headway.policies.shedding import SHEDDING_RULES
+
+_IMPORT_PATH = re.compile(r"^([A-Za-z_][\w.]*):([A-Za-z_]\w*)(\(.*\))?$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What to run: reusable, without state. `build` makes a scheduler with fresh rules from it.
+
+    Attributes:
+        name: how reports call it: the text it was given as.
+        order: makes a fresh order.
+        memory: spec of the memory rule; None takes the engine's.
+        shedding: spec of the shedding rule.
+    """
+
+    name: str
+    order: Callable[[], Order]
+    memory: Spec | None = None
+    shedding: Spec = Spec("keep")  # noqa: RUF009 - a Spec is immutable
+
+    @classmethod
+    def of(cls, order: str | type[Order], memory: str | None = None, shedding: str = "keep") -> Policy:
+        """Make a policy from specs, or from an own order's class or import path (`my_module:MyOrder`).
+
+        Raises:
+            InvalidSpec: a spec cannot be read, names something unknown or gives a value out of range.
+        """
+        name = order if isinstance(order, str) else order.__name__
+        policy = cls(
+            name=name.strip(),
+            order=_order_maker(order),
+            memory=None if memory is None else parse_spec(memory),
+            shedding=parse_spec(shedding),
+        )
+        policy.order()
+        if policy.memory is not None:
+            build(policy.memory, MEMORY_RULES, "memory rule")
+        build(policy.shedding, SHEDDING_RULES, "shedding rule")
+        return policy
+
+    def rules(self, engine: EngineProfile) -> tuple[Order, MemoryRule, Shedding]:
+        """Make fresh rules; the memory rule is the engine's where the policy names none."""
+        memory: MemoryRule = build(self.memory or parse_spec(engine.memory), MEMORY_RULES, "memory rule")
+        shedding: Shedding = build(self.shedding, SHEDDING_RULES, "shedding rule")
+        return self.order(), memory, shedding
+
+    def build(self, engine: EngineProfile) -> Scheduler:
+        """Make a scheduler for one engine, with fresh rules."""
+        return Scheduler(engine, *self.rules(engine))
+
+
+def _order_maker(order: str | type[Order]) -> Callable[[], Order]:
+    if not isinstance(order, str):
+        return order
+    path = _IMPORT_PATH.match(order.strip())
+    if path is None:
+        spec = parse_spec(order)
+        return lambda: build(spec, ORDERS, "policy")
+    cls = _imported(path[1], path[2])
+    own = parse_spec(f"own{path[3] or ''}")
+    return lambda: construct(cls, own, "policy")
+
+
+def _imported(module: str, name: str) -> type[Order]:
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise InvalidSpec(f"policy '{module}:{name}': cannot import it: {error}") from None
+    except AttributeError:
+        raise InvalidSpec(f"policy '{module}:{name}': module '{module}' has no '{name}'") from None
+    if not (isinstance(found, type) and issubclass(found, Order)):
+        raise InvalidSpec(f"policy '{module}:{name}': expected a subclass of headway.Order, got {found!r}")
+    return found

@@ -1,0 +1,361 @@
+"""The simulated engine: event driven, token level, exact.
+
+It is a host like any other: it submits what has arrived, asks the scheduler for a plan at every batch boundary, lets
+the cost model say how long the batch takes, and books what ended. It alone knows how long answers really are, and
+keeps a calendar of the decode iterations in which they end. Between two events nothing changes but the context, and
+several iterations are taken in one exact step.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+
+from headway.core.batch import Batch
+from headway.core.cost import CostModel
+from headway.core.errors import HeadwayError
+from headway.core.request import Request
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import FINISHED, REJECTED, Sequence
+
+PROGRESS_STRIDE = 1024  # arrivals from one progress report to the next
+
+
+class Outcomes:
+    """What happened to each request: one entry a row, in order of the trace; times in seconds, NaN for "never"."""
+
+    def __init__(self, rows: int) -> None:
+        never = array("d", [math.nan]) * rows
+        self.start = array("d", never)
+        self.first_token = array("d", never)
+        self.finish = array("d", never)
+        self.largest_gap = array("d", never)
+        self.generated = array("q", [0]) * rows
+        self.evictions = array("q", [0]) * rows
+        self.state = array("b", [0]) * rows
+        self.reasons: dict[int, str] = {}
+
+
+class Decoding:
+    """The decode iterations, run-length coded, and who took part in them; see `measure.record`."""
+
+    def __init__(self) -> None:
+        self.clock = array("q")
+        self.steps = array("q")
+        self.first = array("d")
+        self.last = array("d")
+        self.row = array("q")
+        self.joined = array("q")
+        self.left = array("q")
+        self.stray_row = array("q")  # gaps of one request alone: across an eviction, or after joining in a pause
+        self.stray_gap = array("d")
+
+
+class SimulatedEngine:
+    """Runs one scheduler over a list of requests whose output lengths only this host knows.
+
+    Args:
+        scheduler: fresh, built for the engine whose cost model is given.
+        requests: in order of arrival; each `id` is its row, counted from 0.
+        arrivals: seconds, in order, one a request.
+        outputs: true output lengths in tokens, one a request.
+        cost: how long an iteration takes.
+        sample_every: seconds from one sample of the timeline to the next; infinite for none.
+        fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
+        progress: told how many requests have arrived, now and then.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        requests: Iterator[Request],
+        arrivals: list[float],
+        outputs: list[int],
+        cost: CostModel,
+        *,
+        sample_every: float = math.inf,
+        fast_forward: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.scheduler = scheduler
+        self.requests = requests
+        self.arrivals = [*arrivals, math.inf]
+        self.outputs = outputs
+        self.cost = cost
+        self.fast_forward = fast_forward and cost.steady
+        self.sample_every = sample_every
+        self.progress = progress
+        self.block = scheduler.engine.decode_block
+        self._pausing = scheduler.engine.mode == "prefill-first"
+        self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
+        self.now: float = 0.0
+        self.busy: float = 0.0
+        self.arrived: int = 0
+        self.outcomes = Outcomes(len(outputs))
+        self.decoding = Decoding()
+        self.timeline: list[tuple[float, int, int, int]] = []
+        self._sample_at: float = 0.0 if sample_every < math.inf else math.inf
+        self._calendar: dict[int, list[Sequence]] = {}  # decode clock -> whose answers end in it
+        self._due: list[int] = []  # heap of the calendar's keys
+        self._booked: dict[Sequence, int] = {}  # the key under which a decoding sequence stands
+        self._fresh: list[Sequence] = []  # joined, and not yet through a decode iteration
+        self._joined_at: dict[Sequence, float] = {}  # of fresh sequences, while decodes are paused
+        self._apart: set[Sequence] = set()  # whose first gap is noted apart
+        self._delivered: float = 0.0  # end of the last decode iteration
+        # Largest gap since any clock: a stack of (last clock, gap) with falling gaps.
+        self._gap_clocks: list[int] = []
+        self._gaps: list[float] = []
+
+    def run(self) -> bool:
+        """Run until every request has ended; return False when interrupted before that (Ctrl-C)."""
+        try:
+            while self._step():
+                pass
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def _step(self) -> bool:
+        """Go on by one planned iteration and the quiet ones after it; return False at the end."""
+        now = self.now
+        if self.arrivals[self.arrived] <= now:
+            self._submit(now)
+        scheduler = self.scheduler
+        if self.block == 1 or scheduler.ledger.clock + 1 not in self._calendar:
+            batch = scheduler.plan(now)
+        else:
+            batch = scheduler.plan(now, self._ending(self._calendar[scheduler.ledger.clock + 1]))
+        if batch.evicted or batch.ended:
+            self._set_back(batch)
+        if batch.decode_positions or batch.prefill_positions:
+            self._execute(batch)
+            if self.fast_forward:
+                self._coast()
+            return True
+        return bool(batch.ended) or self._wait(now)
+
+    def _submit(self, now: float) -> None:
+        arrivals, arrived = self.arrivals, self.arrived
+        submit, requests = self.scheduler.submit, self.requests
+        while arrivals[arrived] <= now:
+            seq = submit(next(requests), now)
+            if seq.state == REJECTED:
+                self._end(seq, now)
+            arrived += 1
+            if self.progress is not None and arrived % PROGRESS_STRIDE == 0:
+                self.progress(arrived)
+        self.arrived = arrived
+
+    def _wait(self, now: float) -> bool:
+        """Nothing to run: go to the next arrival, or to the time when the policy's answer may change."""
+        waiting = self.scheduler.waiting
+        wake = self.arrivals[self.arrived]
+        if waiting:
+            wake = min(wake, self.scheduler.steady_until())
+            if not now < wake < math.inf:
+                raise HeadwayError(f"the policy leaves {waiting} requests waiting for ever on an empty engine")
+        self.now = wake
+        return wake < math.inf
+
+    def _ending(self, due: list[Sequence]) -> list[tuple[Sequence, int]]:
+        """Positions that the last blocks of these sequences leave empty, where any are."""
+        block, outputs = self.block, self.outputs
+        ending: list[tuple[Sequence, int]] = []
+        for seq in due:
+            empty = (seq.generated - outputs[seq.request.id]) % block
+            if empty:
+                ending.append((seq, empty))
+        return ending
+
+    def _execute(self, batch: Batch) -> None:
+        """Run the planned iteration and book what it brought."""
+        scheduler = self.scheduler
+        start = self.now
+        span = self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
+        now = self.now = start + span
+        self.busy += span
+        clock = scheduler.ledger.clock
+        finished: list[Sequence] | None = None
+        if batch.decodes:
+            gap = span + (start - self._delivered)
+            if self._fresh:
+                self._first_decode(now, paused=start != self._delivered)
+            self._book_gap(clock, 1, gap, gap)
+            self._delivered = now
+            clock += 1
+            finished = self._calendar.pop(clock, None)
+        if batch.joined:
+            finished = self._join(batch.joined, clock, now, finished)
+            if not scheduler.decodes:
+                self._delivered = now  # nobody is paused: gaps count from here
+        if finished:
+            scheduler.complete(batch, now, finished)
+            for seq in finished:
+                self._end(seq, now)
+        else:
+            scheduler.complete(batch, now)
+        if now >= self._sample_at:
+            self._sample(start)
+
+    def _join(
+        self, joined: list[Sequence], clock: int, now: float, finished: list[Sequence] | None
+    ) -> list[Sequence] | None:
+        """Book when the answers of those that decode from now on will end; some have nothing to decode."""
+        for seq in joined:
+            row = seq.request.id
+            remaining = self.outputs[row] - seq.generated
+            if remaining > 0 and self.emits:
+                remaining -= 1
+                self._deliver_first(seq, row, now)
+            if remaining <= 0:
+                finished = finished or []
+                finished.append(seq)
+                continue
+            due = clock - (-remaining // self.block)
+            booked = self._calendar.get(due)
+            if booked is None:
+                self._calendar[due] = [seq]
+                heapq.heappush(self._due, due)
+            else:
+                booked.append(seq)
+            self._booked[seq] = due
+            self._fresh.append(seq)
+        return finished
+
+    def _deliver_first(self, seq: Sequence, row: int, now: float) -> None:
+        """The first token since (re)admission: the request's first one, or the end of the gap that eviction made."""
+        first_token = self.outcomes.first_token
+        if seq.generated:
+            self._note_gap(row, now - self.outcomes.finish[row])  # where the evicted request left off
+        else:
+            first_token[row] = now
+        if self._pausing:
+            self._joined_at[seq] = now
+
+    def _first_decode(self, now: float, *, paused: bool) -> None:
+        """A decode iteration ends: the first one of the fresh sequences."""
+        if not self.emits:
+            for seq in self._fresh:
+                self._deliver_first(seq, seq.request.id, now)
+        elif paused:
+            # They joined during the pause: theirs was shorter than everybody else's.
+            for seq in self._fresh:
+                self._note_gap(seq.request.id, now - self._joined_at[seq])
+                self._apart.add(seq)
+        self._fresh.clear()
+        self._joined_at.clear()
+
+    def _note_gap(self, row: int, seconds: float) -> None:
+        """Note a gap that is one request's alone."""
+        self.decoding.stray_row.append(row)
+        self.decoding.stray_gap.append(seconds)
+        largest = self.outcomes.largest_gap
+        if not largest[row] >= seconds:
+            largest[row] = seconds
+
+    def _coast(self) -> None:
+        """Take the iterations in which nothing is decided, up to the next arrival or ending, in one step."""
+        scheduler = self.scheduler
+        steps = scheduler.quiet()
+        if steps < 1:
+            return
+        ledger = scheduler.ledger
+        clock, used = ledger.clock, ledger.used
+        due = self._due
+        while due[0] <= clock:
+            heapq.heappop(due)
+        steps = min(steps, due[0] - 1 - clock)
+        now = self.now
+        limit = self.arrivals[self.arrived]
+        if scheduler.waiting:
+            limit = min(limit, scheduler.steady_until())
+        if steps < 1 or now >= limit or now != self._delivered:  # the gap after a pause is no part of a row
+            return
+        growth = scheduler.decodes * self.block
+        cost = self.cost
+        taken, end = cost.coast(now, limit, steps, growth, used)
+        scheduler.advance(taken)
+        first = cost.seconds(0, growth, used + growth)
+        if self._fresh:
+            self._first_decode(now + first, paused=False)
+        self._book_gap(clock, taken, first, cost.seconds(0, growth, ledger.used))
+        self.busy += end - now
+        self.now = self._delivered = end
+        if end >= self._sample_at:
+            self._sample(now)
+
+    def _book_gap(self, clock: int, steps: int, first: float, last: float) -> None:
+        """Note decode iterations `clock + 1 .. clock + steps`, whose gaps grow from `first` to `last` seconds."""
+        decoding = self.decoding
+        decoding.clock.append(clock)
+        decoding.steps.append(steps)
+        decoding.first.append(first)
+        decoding.last.append(last)
+        gaps, clocks = self._gaps, self._gap_clocks
+        while gaps and gaps[-1] <= last:
+            gaps.pop()
+            clocks.pop()
+        gaps.append(last)
+        clocks.append(clock + steps)
+
+    def _leave(self, seq: Sequence, clock: int) -> None:
+        """A sequence stops decoding after `clock` decode iterations: keep its residence and its largest gap."""
+        row = seq.request.id
+        # The first decode delivers the first token where prefill did not: no gap lies before it.
+        joined = seq.joined if self.emits else seq.joined + 1
+        if seq in self._apart:
+            self._apart.remove(seq)
+            joined += 1
+        if clock <= joined:
+            return
+        decoding = self.decoding
+        decoding.row.append(row)
+        decoding.joined.append(joined)
+        decoding.left.append(clock)
+        gap = self._gaps[bisect_left(self._gap_clocks, joined + 1)]
+        largest = self.outcomes.largest_gap
+        if not largest[row] >= gap:
+            largest[row] = gap
+
+    def _set_back(self, batch: Batch) -> None:
+        """The plan evicted or ended some sequences before this iteration."""
+        for seq in batch.evicted + batch.ended:
+            due = self._booked.pop(seq, None)
+            if due is not None:
+                self._calendar[due].remove(seq)
+                self._leave(seq, self.scheduler.ledger.clock)
+                self._note_last_delivery(seq)
+            if seq.state != 0:
+                self._end(seq, self.now)
+
+    def _note_last_delivery(self, seq: Sequence) -> None:
+        """An evicted sequence's next gap counts from its last token; `finish` keeps that time until it ends."""
+        if seq not in self._fresh:
+            self.outcomes.finish[seq.request.id] = self._delivered
+            return
+        self._fresh.remove(seq)
+        if self.emits:
+            self.outcomes.finish[seq.request.id] = self._joined_at.pop(seq, self._delivered)
+
+    def _end(self, seq: Sequence, now: float) -> None:
+        """A request has ended: finished, or rejected with a reason."""
+        row = seq.request.id
+        outcomes = self.outcomes
+        if seq.state == FINISHED and self._booked.pop(seq, None) is not None:
+            self._leave(seq, self.scheduler.ledger.clock)
+        if seq.start >= 0:
+            outcomes.start[row] = seq.start
+        outcomes.finish[row] = now
+        outcomes.state[row] = seq.state
+        outcomes.generated[row] = self.outputs[row] if seq.state == FINISHED else seq.generated
+        outcomes.evictions[row] = seq.evictions
+        if seq.reason is not None:
+            outcomes.reasons[row] = seq.reason
+
+    def _sample(self, time: float) -> None:
+        scheduler = self.scheduler
+        self._sample_at = self.now + self.sample_every
+        self.timeline.append((time, scheduler.waiting, len(scheduler.residents), scheduler.ledger.used))

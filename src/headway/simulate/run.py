@@ -1,0 +1,189 @@
+"""simulate: one policy, one engine, one trace, to a `RunRecord`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from itertools import repeat
+
+import numpy as np
+import polars as pl
+
+from headway.core.engine import EngineProfile, preset
+from headway.core.request import Request, Slo
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import OUTCOMES
+from headway.measure.record import OUTCOME_SCHEMA, RunRecord, Segments, Totals
+from headway.policies.policy import Policy
+from headway.simulate.engine import SimulatedEngine
+from headway.workload.seeds import stream
+from headway.workload.trace import Trace
+
+SAMPLES = 2000  # of the timeline, over the time in which requests arrive
+
+
+def simulate(
+    trace: Trace,
+    policy: str | Policy = "fcfs",
+    engine: str | EngineProfile = "a100-llama3-8b",
+    *,
+    seed: int = 0,
+    timeline: bool = True,
+    fast_forward: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> RunRecord:
+    """Run a trace through one policy on one engine.
+
+    Args:
+        trace: requests with their true output lengths.
+        policy: a policy or its spec.
+        engine: an engine or the name of a preset.
+        seed: of the engine's own randomness (jitter); the trace is data.
+        timeline: keep samples of queue and KV over time.
+        fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
+        progress: told now and then how many requests have arrived.
+
+    Returns:
+        A row a request, the totals, and what the measures need. `partial` is set when Ctrl-C ended it early: requests
+        that had not ended are then missing.
+
+    Raises:
+        InvalidInput: the policy or the engine cannot be what it says.
+    """
+    began = time.perf_counter()
+    policy = Policy.of(policy) if isinstance(policy, str) else policy
+    engine = preset(engine) if isinstance(engine, str) else engine
+    frame = trace.frame
+    arrivals: list[float] = frame["arrival"].to_list()
+    scheduler = policy.build(engine)
+    host = SimulatedEngine(
+        scheduler,
+        _requests(frame),
+        arrivals,
+        frame["output_tokens"].to_list(),
+        engine.iteration_cost(stream(seed, "jitter")),
+        sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
+        fast_forward=fast_forward,
+        progress=progress,
+    )
+    complete = host.run()
+    outcomes = _outcomes(frame, host)
+    return RunRecord(
+        policy=policy.name,
+        engine=engine.name,
+        workload=trace.name,
+        seed=seed,
+        outcomes=outcomes if complete else outcomes.filter(pl.col("outcome").is_not_null()),
+        segments=_segments(host),
+        totals=_totals(host, scheduler, outcomes, arrivals[0]),
+        residence=_residence(host),
+        timeline=pl.DataFrame(
+            host.timeline,
+            schema={"time": pl.Float64, "waiting": pl.Int64, "running": pl.Int64, "kv": pl.Int64},
+            orient="row",
+        ),
+        wall_seconds=time.perf_counter() - began,
+        partial=not complete,
+    )
+
+
+def _requests(frame: pl.DataFrame) -> Iterator[Request]:
+    """Yield a request a row; its id is the row, so that the host finds its output length by it."""
+
+    def column(name: str, default: object = None) -> Iterator[object]:
+        if name not in frame.columns:
+            return repeat(default)
+        values = frame[name]
+        return iter((values if default is None else values.fill_null(default)).to_list())
+
+    slos = ("ttft_slo", "itl_slo", "completion_slo")
+    promised = any(name in frame.columns for name in slos)
+    return map(
+        Request._make,
+        zip(
+            range(frame.height),
+            frame["arrival"].to_list(),
+            frame["prompt_tokens"].to_list(),
+            repeat(None),
+            column("predicted"),
+            column("tenant", "default"),
+            column("class"),
+            column("priority", 0),
+            map(Slo._make, zip(*map(column, slos), strict=False)) if promised else repeat(None),
+            strict=False,
+        ),
+    )
+
+
+def _outcomes(frame: pl.DataFrame, host: SimulatedEngine) -> pl.DataFrame:
+    """Build the rows of the record from the trace's columns and what the host saw."""
+    seen = host.outcomes
+    rows = frame.height
+    states = pl.Series("outcome", np.frombuffer(seen.state, dtype=np.int8))
+    reasons = pl.Series("reason", [None], dtype=pl.String).extend_constant(None, rows - 1)
+    if seen.reasons:
+        reasons = reasons.scatter(list(seen.reasons), list(seen.reasons.values()))
+
+    def text(name: str, default: str | None = None) -> pl.Expr:
+        if name not in frame.columns:
+            return pl.lit(default, dtype=pl.String).alias(name)
+        return pl.col(name).cast(pl.String).fill_null(pl.lit(default, dtype=pl.String))
+
+    def seconds(name: str) -> pl.Series:
+        return pl.Series(name, np.frombuffer(getattr(seen, name)), nan_to_null=True)
+
+    def counts(name: str, values: object) -> pl.Series:
+        return pl.Series(name, np.frombuffer(values, dtype=np.int64))  # type: ignore[call-overload]
+
+    return frame.select(
+        "id",
+        text("tenant", "default"),
+        text("class"),
+        "arrival",
+        seconds("start"),
+        seconds("first_token"),
+        seconds("finish"),
+        "prompt_tokens",
+        counts("output_tokens", seen.generated),
+        text("predicted"),
+        text("true_class"),
+        seconds("largest_gap"),
+        counts("evictions", seen.evictions),
+        states.replace_strict(OUTCOMES, default=None, return_dtype=pl.String),
+        reasons,
+    ).select(*OUTCOME_SCHEMA)
+
+
+def _segments(host: SimulatedEngine) -> Segments:
+    decoding = host.decoding
+    return Segments(
+        clock=np.frombuffer(decoding.clock, dtype=np.int64),
+        steps=np.frombuffer(decoding.steps, dtype=np.int64),
+        first=np.frombuffer(decoding.first),
+        last=np.frombuffer(decoding.last),
+    )
+
+
+def _residence(host: SimulatedEngine) -> pl.DataFrame:
+    decoding = host.decoding
+    return pl.DataFrame(
+        {name: np.frombuffer(getattr(decoding, name), dtype=np.int64) for name in ("row", "joined", "left")}
+    )
+
+
+def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
+    last = outcomes["finish"].max()
+    return Totals(
+        iterations=scheduler.iterations,
+        decode_iterations=scheduler.ledger.clock,
+        prefill_positions=scheduler.prefill_positions,
+        decode_positions=scheduler.decode_positions,
+        seconds=(last if isinstance(last, float) else first_arrival) - first_arrival,
+        busy_seconds=host.busy,
+        token_budget=scheduler.engine.token_budget,
+        kv_capacity=scheduler.engine.kv_tokens,
+        kv_token_iterations=scheduler.kv_token_iterations,
+        kv_peak=scheduler.kv_peak,
+        oom_events=scheduler.oom_events,
+    )

@@ -1,0 +1,1 @@
+"""Helpers for tests of policies and hosts, shipped so that users' tests can lean on them too."""

@@ -1,0 +1,272 @@
+"""The naive engine: touches every request in every iteration, keeps no running total, skips nothing.
+
+It reads the same rules as the scheduler and shares none of its bookkeeping: sums are made anew from the residents
+each time they are asked for. Slow, and easy to believe; the fuzz compares every fast engine with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence as Items
+from dataclasses import dataclass
+
+from headway.core.cost import CostModel
+from headway.core.engine import EngineProfile
+from headway.core.kv import KvLedger
+from headway.core.request import Request
+from headway.core.rules import MemoryRule, Order
+from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+
+
+@dataclass(eq=False)
+class NaiveRow:
+    """One request; times in seconds, NaN for "never"."""
+
+    seq: Sequence
+    output: int
+    held: int = 0
+    produced: int = 0
+    start: float = math.nan
+    first_token: float = math.nan
+    finish: float = math.nan
+    last_token: float = math.nan
+    largest_gap: float = math.nan
+
+
+class NaiveEngine:
+    """Runs requests through an order and a memory rule by the letter of the engine's description.
+
+    Args:
+        engine: sizes and modes.
+        order: a fresh order.
+        memory: a fresh memory rule.
+        requests: in order of arrival; each `id` is its row, counted from 0.
+        outputs: true output lengths in tokens.
+        cost: how long an iteration takes.
+        cancels: (time, row), in order of time.
+    """
+
+    def __init__(
+        self,
+        engine: EngineProfile,
+        order: Order,
+        memory: MemoryRule,
+        requests: Items[Request],
+        outputs: Items[int],
+        cost: CostModel,
+        cancels: Items[tuple[float, int]] = (),
+    ) -> None:
+        self.engine = engine
+        self.order = order
+        self.memory = memory
+        self.requests = requests
+        self.outputs = outputs
+        self.cost = cost
+        self.cancels = list(cancels)
+        self.rows: list[NaiveRow] = []
+        self.residents: list[NaiveRow] = []  # in order of admission
+        self.now = 0.0
+        self.clock = 0
+        self.last_round = -1
+        self.iterations = 0
+        self.oom_events = 0
+        self.kv_token_iterations = 0
+        self.kv_peak = 0
+
+    def run(self) -> list[NaiveRow]:
+        """Run until every request has ended."""
+        while True:
+            self._events()
+            if self._iterate():
+                continue
+            if len(self.rows) == len(self.requests):
+                return self.rows
+            self.now = self.requests[len(self.rows)].arrival
+
+    def _events(self) -> None:
+        while len(self.rows) < len(self.requests) and self.requests[len(self.rows)].arrival <= self.now:
+            request = self.requests[len(self.rows)]
+            row = NaiveRow(Sequence(request, len(self.rows)), self.outputs[len(self.rows)])
+            self.rows.append(row)
+            if request.prompt_tokens > self.engine.kv_tokens:
+                self._end(row, REJECTED, "kv_capacity")
+            else:
+                self.order.push(row.seq, self.now)
+        while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
+            row = self.rows[self.cancels.pop(0)[1]]
+            if row.seq.state == WAITING:
+                self._end(row, CANCELLED)
+                self.order.remove(row.seq)
+            elif row.seq.state in (FILLING, DECODING):
+                self._end(row, CANCELLED)
+
+    def _iterate(self) -> bool:
+        """Plan and run one iteration; False when there is nothing to run."""
+        engine = self.engine
+        pausing = engine.mode == "prefill-first"
+        space = engine.token_budget
+        set_back = False
+        decoding: list[tuple[NaiveRow, int]] = []
+        chunks: list[tuple[NaiveRow, int]] = []
+        if not pausing:
+            decoding, set_back = self._decode()
+        space -= sum(tokens for _, tokens in decoding)
+        for row in [row for row in self.residents if row.seq.state == FILLING]:
+            space -= self._fill(row, space, chunks)
+        while engine.eviction and self._partials() and not chunks and not self._decoding():
+            self._evict(self._victim())
+            set_back = True
+            for row in self._partials():
+                space -= self._fill(row, space, chunks)
+        evicted = set_back
+        on_time = self.clock % engine.admission_interval == 0 and self.clock != self.last_round
+        due = engine.admission_interval == 1 or not self._decoding() or on_time
+        if due and not evicted and self._queue():
+            self._admit(space, chunks)
+        if pausing and not chunks:
+            decoding, set_back = self._decode()
+        if not decoding and not chunks:
+            if not self._queue() or not set_back:
+                return False
+            self._admit(engine.token_budget, chunks)
+        self._run(decoding, chunks)
+        return True
+
+    def _run(self, decoding: list[tuple[NaiveRow, int]], chunks: list[tuple[NaiveRow, int]]) -> None:
+        used = self._used()
+        self.iterations += 1
+        self.kv_token_iterations += used
+        self.kv_peak = max(self.kv_peak, used)
+        self.oom_events += used > self.engine.kv_tokens
+        prefill = sum(tokens for _, tokens in chunks)
+        self.now += self.cost.seconds(prefill, sum(tokens for _, tokens in decoding), used)
+        if decoding:
+            self.clock += 1
+        for row, tokens in decoding:
+            self._deliver(row, tokens)
+        for row, _ in chunks:
+            if row.seq.filled == row.seq.prompt:
+                row.seq.state = DECODING
+                if self.engine.first_token == "prefill":
+                    self._deliver(row, 1)
+                row.seq.generated = row.produced
+                self.memory.joined(row.seq, self._ledger())
+        for row in [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]:
+            row.seq.generated = row.produced
+            self._end(row, FINISHED)
+            self.memory.finished(row.seq, self._ledger())
+            self.order.finished(row.seq, self.now)
+
+    def _deliver(self, row: NaiveRow, tokens: int) -> None:
+        row.produced += min(tokens, row.output - row.produced) if row.output else 0
+        if row.output == 0:
+            return
+        if math.isnan(row.first_token):
+            row.first_token = self.now
+        else:
+            gap = self.now - row.last_token
+            row.largest_gap = gap if math.isnan(row.largest_gap) else max(gap, row.largest_gap)
+        row.last_token = self.now
+
+    def _decode(self) -> tuple[list[tuple[NaiveRow, int]], bool]:
+        """Grow every decoding request by its block; evict until that fits."""
+        set_back = False
+        while True:
+            wanted = [(row, min(self.engine.decode_block, row.output - row.produced)) for row in self._decoding()]
+            growth = sum(tokens for _, tokens in wanted)
+            if not wanted or not self.engine.eviction or self._used() + growth <= self.engine.kv_tokens:
+                break
+            if len(self.residents) == 1:
+                self._end(self.residents[0], REJECTED, "kv_capacity")
+            else:
+                self._evict(self._victim())
+            set_back = True
+        for row, tokens in wanted:
+            row.held += tokens
+        return wanted, set_back
+
+    def _victim(self) -> NaiveRow:
+        residents = dict.fromkeys(row.seq for row in self.residents)
+        victim = self.memory.victim(residents, self._ledger())
+        return next(row for row in self.residents if row.seq is victim)
+
+    def _evict(self, row: NaiveRow) -> None:
+        seq = row.seq
+        seq.generated = row.produced
+        self.residents.remove(row)
+        row.held = 0
+        seq.filled = 0
+        seq.prompt = seq.request.prompt_tokens + row.produced
+        self.memory.left(seq, self._ledger())
+        if seq.prompt > self.engine.kv_tokens:
+            self._end(row, REJECTED, "kv_capacity")
+            return
+        seq.state = WAITING
+        seq.evictions += 1
+        self.order.back(seq, self.now)
+
+    def _fill(self, row: NaiveRow, space: int, chunks: list[tuple[NaiveRow, int]]) -> int:
+        if space <= 0:
+            return 0
+        seq = row.seq
+        take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space)
+        if self.engine.eviction:
+            take = min(take, self.engine.kv_tokens - self._used())
+        if take > 0:
+            seq.filled += take
+            row.held += take
+            chunks.append((row, take))
+        if seq.filled == seq.prompt:
+            self.order.prefilled(seq, self.now)
+        return take
+
+    def _admit(self, space: int, chunks: list[tuple[NaiveRow, int]]) -> None:
+        engine = self.engine
+        self.last_round = self.clock
+        refused: Sequence | None = None
+        limit = engine.partial_prompts or engine.max_sequences
+        while space > 0 and len(self.residents) < engine.slots and len(self._partials()) < limit:
+            seq = self.order.next(self.now, space, refused)
+            if seq is None:
+                return
+            if self.residents and not self.memory.fits(seq, self._ledger()):
+                refused = seq
+                continue
+            refused = None
+            row = next(row for row in self.rows if row.seq is seq)
+            seq.state = FILLING
+            if math.isnan(row.start):
+                row.start = self.now
+            self.residents.append(row)
+            self.order.admitted(seq, self.now)
+            self.memory.admitted(seq, self._ledger())
+            space -= self._fill(row, space, chunks)
+
+    def _end(self, row: NaiveRow, state: int, reason: str | None = None) -> None:
+        row.seq.state = state
+        row.seq.reason = reason
+        row.finish = self.now
+        if row in self.residents:
+            self.residents.remove(row)
+            row.held = 0
+            self.memory.left(row.seq, self._ledger())
+
+    def _decoding(self) -> list[NaiveRow]:
+        return [row for row in self.residents if row.seq.state == DECODING]
+
+    def _partials(self) -> list[NaiveRow]:
+        return [row for row in self.residents if row.seq.state == FILLING and row.seq.filled < row.seq.prompt]
+
+    def _queue(self) -> list[NaiveRow]:
+        return [row for row in self.rows if row.seq.state == WAITING]
+
+    def _used(self) -> int:
+        return sum(row.held for row in self.residents)
+
+    def _ledger(self) -> KvLedger:
+        ledger = KvLedger(self.engine.kv_tokens, self.engine.decode_block)
+        ledger.used = self._used()
+        ledger.unfilled = sum(row.seq.prompt - row.seq.filled for row in self.residents)
+        ledger.residents = len(self.residents)
+        ledger.clock = self.clock
+        return ledger

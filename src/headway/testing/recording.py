@@ -1,0 +1,49 @@
+"""A scheduler that remembers its plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+
+from headway.core.batch import Batch
+from headway.core.engine import EngineProfile
+from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import Sequence
+
+Plan = tuple[tuple[object, ...], ...]
+
+
+class RecordingScheduler(Scheduler):
+    """Keeps every plan as plain data in `plans`, quiet iterations that were taken at once included.
+
+    Two hosts that were given the same events must have made equal plans.
+    """
+
+    def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
+        super().__init__(engine, order, memory, shedding)
+        self.plans: list[Plan] = []
+
+    def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
+        """Plan, and remember it."""
+        batch = super().plan(now, ending)
+        if batch.positions or batch.evicted or batch.ended:
+            self._remember(
+                ("chunks", *((seq.request.id, positions) for seq, positions in batch.chunks)),
+                ("admitted", *(seq.request.id for seq in batch.admitted)),
+                ("joined", *(seq.request.id for seq in batch.joined)),
+                ("evicted", *(seq.request.id for seq in batch.evicted)),
+                ("ended", *(seq.request.id for seq in batch.ended)),
+                ("decode", batch.decodes, batch.decode_positions, batch.context),
+            )
+        return batch
+
+    def advance(self, steps: int) -> None:
+        """Take quiet iterations, and remember each as the plan that it would have been."""
+        used, growth = self.ledger.used, self.decodes * self.engine.decode_block
+        super().advance(steps)
+        for step in range(1, steps + 1):
+            empty = [(name,) for name in ("chunks", "admitted", "joined", "evicted", "ended")]
+            self._remember(*empty, ("decode", self.decodes, growth, used + step * growth))
+
+    def _remember(self, *parts: tuple[object, ...]) -> None:
+        self.plans.append(parts)

@@ -1,0 +1,125 @@
+"""A live host in miniature: it steps, it touches what it runs, and it learns of an end when it happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence as Items
+from dataclasses import dataclass
+
+from headway.core.cost import CostModel
+from headway.core.request import Request
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import CANCELLED, DECODING, FINISHED, REJECTED, Sequence
+
+
+@dataclass
+class Row:
+    """What a live host keeps of a request; times in seconds, NaN for "never"."""
+
+    seq: Sequence
+    produced: int = 0
+    first_token: float = math.nan
+    finish: float = math.nan
+
+
+class SteppingHost:
+    """Drives a scheduler as a live engine does: one plan an iteration, own rows, no calendar, no fast-forward.
+
+    Args:
+        scheduler: fresh.
+        requests: in order of arrival; each `id` is its row, counted from 0.
+        outputs: tokens after which each answer ends. The host reads an entry only for what runs in the iteration.
+        cost: how long an iteration takes.
+        cancels: (time, row), in order of time: the client leaves; taken at the next boundary.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        requests: Items[Request],
+        outputs: Items[int],
+        cost: CostModel,
+        cancels: Items[tuple[float, int]] = (),
+    ) -> None:
+        self.scheduler = scheduler
+        self.requests = requests
+        self.outputs = outputs
+        self.cost = cost
+        self.cancels = list(cancels)
+        self.rows: list[Row] = []
+        self.running: list[Row] = []
+        self.now: float = 0.0
+        self.block = scheduler.engine.decode_block
+        self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
+
+    def run(self) -> list[Row]:
+        """Run until every request has ended; return a row a request."""
+        while True:
+            self._arrivals_and_cancels()
+            batch = self.scheduler.plan(self.now, self._ending())
+            for seq in batch.evicted + batch.ended:
+                row = self.rows[seq.request.id]
+                if row in self.running:
+                    self.running.remove(row)
+                if seq.state == REJECTED:
+                    row.finish = self.now
+            if batch.positions == 0:
+                if batch.ended:
+                    continue
+                if not self._wait():
+                    return self.rows
+                continue
+            self.now += self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
+            finished: list[Row] = []
+            if batch.decodes:
+                finished += [row for row in self.running if self._produce(row, self.block)]
+            for seq in batch.joined:
+                row = self.rows[seq.request.id]
+                self.running.append(row)
+                if self._produce(row, self.emits):
+                    finished.append(row)
+            self.scheduler.complete(batch, self.now, [row.seq for row in finished])
+            for row in finished:
+                self.running.remove(row)
+                row.finish = self.now
+
+    def _arrivals_and_cancels(self) -> None:
+        while len(self.rows) < len(self.requests) and self.requests[len(self.rows)].arrival <= self.now:
+            row = Row(self.scheduler.submit(self.requests[len(self.rows)], self.now))
+            self.rows.append(row)
+            if row.seq.state == REJECTED:
+                row.finish = self.now
+        while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
+            row = self.rows[self.cancels.pop(0)[1]]
+            if row.seq.state in (FINISHED, REJECTED, CANCELLED):
+                continue
+            self.scheduler.cancel(row.seq, self.now)
+            row.finish = self.now
+            if row in self.running:
+                self.running.remove(row)
+
+    def _ending(self) -> list[tuple[Sequence, int]]:
+        """Who ends within this block, and how much of it stays empty."""
+        ending: list[tuple[Sequence, int]] = []
+        for row in self.running:
+            rest = self.outputs[row.seq.request.id] - row.produced
+            if row.seq.state == DECODING and rest < self.block:
+                ending.append((row.seq, self.block - rest))
+        return ending
+
+    def _produce(self, row: Row, tokens: int) -> bool:
+        """Add tokens to an answer; return whether it is complete."""
+        end = self.outputs[row.seq.request.id]
+        if end and tokens and math.isnan(row.first_token):
+            row.first_token = self.now
+        row.produced = min(row.produced + tokens, end)
+        return row.produced == end
+
+    def _wait(self) -> bool:
+        wake = self.requests[len(self.rows)].arrival if len(self.rows) < len(self.requests) else math.inf
+        if self.scheduler.waiting:
+            wake = min(wake, self.scheduler.steady_until())
+        if wake == math.inf:
+            return False
+        self.now = wake
+        return True

@@ -1,0 +1,127 @@
+"""Invariants 4, 7 and 9: every engine gives the same result for the same events, fast or slow, live or simulated."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headway.core.sequence import OUTCOMES
+from headway.policies.policy import Policy
+from headway.simulate.engine import SimulatedEngine
+from headway.testing.naive import NaiveEngine
+from headway.testing.recording import RecordingScheduler
+from headway.testing.stepping import SteppingHost
+from tests.strategies import ORDERS, Scenario, scenarios
+
+
+def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
+    engine = scenario.engine
+    host = SimulatedEngine(
+        RecordingScheduler(engine, *Policy.of(order).rules(engine)),
+        iter(scenario.requests),
+        [request.arrival for request in scenario.requests],
+        scenario.outputs,
+        engine.cost,
+        fast_forward=fast_forward,
+    )
+    assert host.run()
+    return host
+
+
+def stepping(scenario: Scenario, order: str) -> SteppingHost:
+    scheduler = RecordingScheduler(scenario.engine, *Policy.of(order).rules(scenario.engine))
+    host = SteppingHost(scheduler, scenario.requests, scenario.outputs, scenario.engine.cost, scenario.cancels)
+    host.run()
+    return host
+
+
+def naive(scenario: Scenario, order: str) -> NaiveEngine:
+    rules = Policy.of(order).rules(scenario.engine)
+    engine = NaiveEngine(
+        scenario.engine,
+        *rules[:2],
+        scenario.requests,
+        scenario.outputs,
+        scenario.engine.cost,
+        scenario.cancels,
+    )
+    engine.run()
+    return engine
+
+
+def same(left: list[float], right: list[float]) -> bool:
+    """Equal bit by bit; NaN, "never", equals itself."""
+    return len(left) == len(right) and all(
+        a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(left, right, strict=True)
+    )
+
+
+@given(scenarios(), ORDERS)
+def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
+    fast = simulated(scenario, order, fast_forward=True)
+    slow = simulated(scenario, order, fast_forward=False)
+    for column in ("start", "first_token", "finish", "largest_gap"):
+        assert same(list(getattr(fast.outcomes, column)), list(getattr(slow.outcomes, column))), column
+    assert fast.outcomes.state == slow.outcomes.state
+    assert fast.outcomes.evictions == slow.outcomes.evictions
+    assert fast.scheduler.plans == slow.scheduler.plans
+    for total in (
+        "iterations",
+        "decode_positions",
+        "prefill_positions",
+        "kv_token_iterations",
+        "kv_peak",
+        "oom_events",
+    ):
+        assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
+
+
+@given(scenarios(), ORDERS, st.booleans())
+def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, fast_forward: bool) -> None:
+    host = simulated(scenario, order, fast_forward=fast_forward)
+    other = naive(scenario, order)
+    seen = host.outcomes
+    assert same(list(seen.start), [row.start for row in other.rows])
+    assert same(list(seen.first_token), [row.first_token for row in other.rows])
+    assert same(list(seen.finish), [row.finish for row in other.rows])
+    assert list(seen.state) == [row.seq.state for row in other.rows]
+    assert list(seen.evictions) == [row.seq.evictions for row in other.rows]
+    for seconds, row in zip(seen.largest_gap, other.rows, strict=True):
+        assert (
+            seconds == row.largest_gap
+            or (math.isnan(seconds) and math.isnan(row.largest_gap))
+            or math.isclose(seconds, row.largest_gap, rel_tol=1e-9, abs_tol=1e-12)
+        )
+    for total in ("iterations", "kv_token_iterations", "kv_peak", "oom_events"):
+        assert getattr(host.scheduler, total) == getattr(other, total), total
+
+
+@given(scenarios(), ORDERS)
+def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: str) -> None:
+    live = stepping(scenario, order)
+    fast = simulated(scenario, order, fast_forward=True)
+    assert live.scheduler.plans == fast.scheduler.plans
+    assert same([row.finish for row in live.rows], list(fast.outcomes.finish))
+    assert same([row.first_token for row in live.rows], list(fast.outcomes.first_token))
+
+
+@given(scenarios(cancels=True), ORDERS)
+def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
+    live = stepping(scenario, order)
+    other = naive(scenario, order)
+    assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
+    assert [row.seq.state for row in live.rows] == [row.seq.state for row in other.rows]
+    assert live.scheduler.kv_token_iterations == other.kv_token_iterations
+    assert live.scheduler.ledger.used == 0
+    assert live.scheduler.ledger.unfilled == 0
+
+
+@given(scenarios(), ORDERS)
+@settings(max_examples=25)
+def test_invariant_4_same_input_same_result(scenario: Scenario, order: str) -> None:
+    first, second = (simulated(scenario, order, fast_forward=True) for _ in range(2))
+    assert first.scheduler.plans == second.scheduler.plans
+    assert same(list(first.outcomes.finish), list(second.outcomes.finish))
+    assert all(state in OUTCOMES for state in first.outcomes.state)

@@ -1,0 +1,86 @@
+"""Random engines, policies and requests for the property tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from headway.core.cost import CostModel, Linear, Piecewise, Roofline
+from headway.core.engine import EngineProfile
+from headway.core.request import Request
+
+COSTS: list[CostModel] = [
+    Piecewise(0.003, 2e-5, 64),
+    Piecewise(1.0, 0.0, 0),
+    Linear(0.01, 1e-4, 2e-4, 1e-6),
+    Linear(0.01, 1e-4, 2e-4, 0.0),
+    Roofline(16e9, 131072 * 4000, 2e12, 16e9, 1e14, 4e13, 0.001),
+]
+
+ORDERS = st.sampled_from(
+    [
+        "fcfs",
+        "psf",
+        "aa(gamma=0.5)",
+        "aa(gamma=0.3, window=3)",
+        "aa(gamma=0.5, reference=queue)",
+        "qba(k=1, gamma=0.3)",
+        "qba(k=2, gamma=0.5, refused=stop)",
+        "qba(k=2, gamma=0.2, refused=oldest-that-fits)",
+        "qba(k=2, gamma=0.5, reference=queue)",
+        "shortest-work(aging=3)",
+    ]
+)
+MEMORY = st.sampled_from(["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"])
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """An engine, what it is asked to do, and who leaves when."""
+
+    engine: EngineProfile
+    requests: list[Request]
+    outputs: list[int]
+    cancels: list[tuple[float, int]]
+
+
+@st.composite
+def engines(draw: st.DrawFn, *, eviction: bool | None = None) -> EngineProfile:
+    block = draw(st.integers(1, 8))
+    budget = draw(st.integers(block, 64))
+    return EngineProfile(
+        name="random",
+        token_budget=budget,
+        max_sequences=draw(st.integers(1, 12)),
+        kv_tokens=draw(st.integers(10, 300)),
+        cost=draw(st.sampled_from(COSTS)),
+        decode_block=block,
+        chunk_cap=draw(st.none() | st.integers(1, budget)),
+        partial_prompts=draw(st.none() | st.integers(1, 3)),
+        mode=draw(st.sampled_from(["mixed", "prefill-first"])),
+        admission_interval=draw(st.sampled_from([1, 1, 1, 2, 5])),
+        eviction=draw(st.booleans()) if eviction is None else eviction,
+        first_token=draw(st.sampled_from(["prefill", "decode"])),
+        memory=draw(MEMORY),
+    )
+
+
+@st.composite
+def scenarios(draw: st.DrawFn, *, cancels: bool = False, eviction: bool | None = None) -> Scenario:
+    engine = draw(engines(eviction=eviction))
+    count = draw(st.integers(1, 25))
+    gaps = draw(st.lists(st.sampled_from([0.0, 0.0, 0.001, 0.01, 0.1, 1.5]), min_size=count, max_size=count))
+    arrival = 0.0
+    requests: list[Request] = []
+    for row, gap in enumerate(gaps):
+        arrival += gap
+        predicted = draw(st.sampled_from(["short", "short", "long", None]))
+        requests.append(Request(row, arrival, draw(st.integers(1, 90)), None, predicted))
+    outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
+    leaving: list[tuple[float, int]] = []
+    if cancels:
+        rows = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=5))
+        delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
+        leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
+    return Scenario(engine, requests, outputs, leaving)
