@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import heapq
 import math
+from fractions import Fraction
 
-_SLACK = 1e-9  # 0.55 * 20 is 11.000000000000002 in floating point, and means the 11th value
+
+def rank(level: Fraction, count: int) -> int:
+    """Which of `count` ascending values, counted from 1, is the quantile: the ceil(level * count)-th, at least 1."""
+    return max(1, -(-level.numerator * count // level.denominator))
 
 
-def rank(level: float, count: int) -> int:
-    """Which of `count` sorted values, counted from 1, is the quantile of that level: the ceil(level * count)-th."""
-    return max(1, math.ceil(level * count - _SLACK))
+def exact(level: float) -> Fraction:
+    """Read a level as the decimal that it is written as, so that 0.07 of 100 is 7 and not, by rounding, 8."""
+    return Fraction(str(level))
 
 
 class RunningQuantile:
@@ -22,7 +26,7 @@ class RunningQuantile:
     __slots__ = ("_below", "_gone", "_high", "_low", "_size_high", "_size_low", "level")
 
     def __init__(self, level: float) -> None:
-        self.level = level
+        self.level: Fraction = exact(level)
         self._low: list[tuple[float, int]] = []  # negated: the largest of the lower part on top
         self._high: list[tuple[float, int]] = []
         self._below: dict[int, bool] = {}  # ticket -> whether it lies in the lower part

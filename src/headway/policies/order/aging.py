@@ -81,13 +81,18 @@ class AgingOrder(ShortFirst):
         return now - seq.arrival > self.limit(now)
 
     def steady_until(self, now: float) -> float:
-        """The oldest predicted-long request may age; in the queue's sample waits age together and nothing changes."""
-        head = first_waiting(self.long_)
-        if head is None or self.by_queue or not len(self.sample):
+        """The oldest predicted-long request may age."""
+        return self.ages_at(first_waiting(self.long_), now)
+
+    def ages_at(self, seq: Sequence | None, now: float) -> float:
+        """When, in seconds, does this request age? Infinite if it is aged or will not age without an event.
+
+        In the queue's sample waits grow together, so that time alone ages nobody.
+        """
+        if seq is None or self.by_queue or not len(self.sample) or self.is_aged(seq, now):
             return math.inf
-        ages = head.arrival + self.sample.value()
-        early = ages - _ROUNDING * abs(ages)
-        return early if early > now or not self.is_aged(head, now) else math.inf
+        ages = seq.arrival + self.sample.value()
+        return ages - _ROUNDING * abs(ages)
 
 
 class AggressiveAging(AgingOrder):

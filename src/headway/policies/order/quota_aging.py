@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections.abc import Iterator
 
 from headway.core.sequence import WAITING, Sequence
 from headway.core.spec import choice, whole
@@ -49,25 +49,28 @@ class QuotaAging(AgingOrder):
         self.debt: bool = False
         self.promoted: int = 0
         self._promoting: Sequence | None = None
-        self._tried: set[int] = set()  # tickets refused since the last admission ("oldest-that-fits")
+        self._behind: Iterator[Sequence] | None = None  # where "oldest-that-fits" looks next
+        self._unaged: Sequence | None = None  # the first request in line that it found not aged
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the promotion that is due, or the short head, or the long head."""
-        if self.debt:
-            if refused is None:
-                self._tried.clear()
-                promoted = self._oldest_aged(now)
-            elif refused is self._promoting:
-                if self.when_refused == "stop":
-                    return None
-                promoted = self._next_aged(refused, now) if self.when_refused == "oldest-that-fits" else None
-            else:
-                promoted = None  # the ordinary candidate was refused
-            if promoted is not None:
-                self._promoting = promoted
-                return promoted
+        if refused is None:
+            self._promoting = self._behind = self._unaged = None
+            if self.debt:
+                oldest = first_waiting(self.long_)
+                if oldest is not None and self.is_aged(oldest, now):
+                    self._promoting = oldest
+                    return oldest
+        elif refused is self._promoting:
+            if self.when_refused == "stop":
+                return None
+            if self.when_refused == "oldest-that-fits":
+                self._promoting = self._next_aged(refused, now)
+                if self._promoting is not None:
+                    return self._promoting
+            return first_waiting(self.short)  # the oldest long request was tried already
         head = first_waiting(self.short) or first_waiting(self.long_)
-        return None if head is refused or (head is not None and head.ticket in self._tried) else head
+        return None if head is refused else head
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """A promotion clears debt and count; an ordinary admission leaves them alone."""
@@ -86,22 +89,19 @@ class QuotaAging(AgingOrder):
         self.debt = self.count >= self.k
 
     def steady_until(self, now: float) -> float:
-        """Ageing matters only while a debt stands."""
-        return super().steady_until(now) if self.debt else math.inf
-
-    def _oldest_aged(self, now: float) -> Sequence | None:
-        oldest = first_waiting(self.long_)
-        return oldest if oldest is not None and self.is_aged(oldest, now) else None
+        """Ageing matters only while a debt stands, and then to the first request that is not aged yet."""
+        if not self.debt:
+            return math.inf
+        return self.ages_at(self._unaged, now) if self._unaged is not None else super().steady_until(now)
 
     def _next_aged(self, refused: Sequence, now: float) -> Sequence | None:
         """Return the oldest aged request behind the one that was refused."""
-        self._tried.add(refused.ticket)
-        return next((seq for seq in _behind(self.long_, refused) if self.is_aged(seq, now)), None)
-
-
-def _behind(queue: deque[Sequence], seq: Sequence) -> list[Sequence]:
-    """Return the next waiting request behind `seq` in arrival order, as a list of at most one."""
-    for other in queue:
-        if other.ticket > seq.ticket and other.state == WAITING and other.evictions == 0:
-            return [other]
-    return []
+        if self._behind is None:
+            self._behind = iter(self.long_)
+        for seq in self._behind:
+            if seq.ticket > refused.ticket and seq.state == WAITING and seq.evictions == 0:
+                if self.is_aged(seq, now):
+                    return seq
+                self._unaged = seq
+                return None
+        return None

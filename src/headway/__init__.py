@@ -1,0 +1,49 @@
+"""Headway: one scheduler for LLM serving that can be simulated, served and plugged in.
+
+```python
+import headway
+
+comparison = headway.compare("qba-paper", seeds=range(5))
+print(headway.policy_frame(comparison))
+```
+"""
+
+from headway.core.engine import EngineProfile
+from headway.core.errors import HeadwayError, InvalidInput
+from headway.core.request import Request, Slo
+from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import Sequence
+from headway.measure import Comparison, RunRecord, policy_frame, request_frame
+from headway.policies.policy import Policy
+from headway.report.html import write_html
+from headway.simulate.run import simulate
+from headway.studies.compare import compare
+from headway.studies.source import Source
+from headway.workload import Trace, read_trace, workload, write_trace
+
+__all__ = [
+    "Comparison",
+    "EngineProfile",
+    "HeadwayError",
+    "InvalidInput",
+    "MemoryRule",
+    "Order",
+    "Policy",
+    "Request",
+    "RunRecord",
+    "Scheduler",
+    "Sequence",
+    "Shedding",
+    "Slo",
+    "Source",
+    "Trace",
+    "compare",
+    "policy_frame",
+    "read_trace",
+    "request_frame",
+    "simulate",
+    "workload",
+    "write_html",
+    "write_trace",
+]

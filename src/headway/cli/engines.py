@@ -1,0 +1,35 @@
+"""`headway engines`: the presets."""
+
+from __future__ import annotations
+
+from headway.cli.console import out, write_json
+from headway.cli.options import JsonOption
+from headway.cli.tables import plain_table
+from headway.core.engine import PRESETS
+
+
+def engines(json: JsonOption = None) -> None:
+    """List engine presets, a line each; --json adds where the figures come from.
+
+    Example: headway engines
+    """
+    if json is not None:
+        keys = (
+            "name",
+            "token_budget",
+            "max_sequences",
+            "kv_tokens",
+            "decode_block",
+            "mode",
+            "eviction",
+            "memory",
+            "source",
+        )
+        write_json({"engines": [{key: getattr(e, key) for key in keys} for e in PRESETS.values()]}, json)
+        return
+    heads = ("engine", "budget positions", "sequences", "KV tokens", "memory rule", "what")
+    rows = [
+        (e.name, f"{e.token_budget:,}", f"{e.max_sequences:,}", f"{e.kv_tokens:,}", e.memory, e.source.split(". ")[0])
+        for e in PRESETS.values()
+    ]
+    out.print(plain_table(heads, rows, right=(1, 2, 3)))

@@ -1,0 +1,106 @@
+"""By how much do two policies differ, and is it more than chance?
+
+Policies are compared on the same requests, so what makes a seed or a stretch of the trace hard for one makes
+it hard for the other, and the differences scatter far less than the policies themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headway.measure.intervals import Interval, batch_means, mean_interval
+from headway.measure.latency import waits
+from headway.measure.record import RunRecord
+from headway.measure.summary import Summary
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """By how much two policies differ on the same requests.
+
+    Attributes:
+        a: a policy's spec.
+        b: another's.
+        metric: what differs, as a path into the summary: "wait.mean".
+        difference: of a less that of b, seconds; None if either has no value.
+        ci95: 95 % interval of the difference; None where it cannot be told.
+        relative: the difference as a share of b; None if b is 0.
+        method: "seeds" (independent repetitions) or "batch means" (20 blocks of one run).
+    """
+
+    a: str
+    b: str
+    metric: str
+    difference: float | None
+    ci95: Interval | None
+    relative: float | None
+    method: str
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes 0; without an interval nothing is significant."""
+        return self.ci95 is not None and not self.ci95.contains_zero
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pair's entry in `--json`."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "metric": self.metric,
+            "difference": self.difference,
+            "ci95": self.ci95 and self.ci95.to_list(),
+            "relative": self.relative,
+            "significant": self.significant,
+            "method": self.method,
+        }
+
+    def reversed(self, base: float | None) -> PairedDifference:
+        """Return b less a; `base` is a's own value, of which it is a share."""
+        difference = None if self.difference is None else -self.difference
+        interval = self.ci95 and Interval(-self.ci95.high, -self.ci95.low)
+        return PairedDifference(
+            self.b, self.a, self.metric, difference, interval, _share(difference, base), self.method
+        )
+
+
+def paired_difference(a: Sequence[Summary], b: Sequence[Summary], first: Mapping[str, RunRecord]) -> PairedDifference:
+    """Return the difference in mean wait of two policies.
+
+    Args:
+        a: a policy's summaries, one a seed.
+        b: another's, of the same seeds.
+        first: each policy's run of the first seed; with one seed the difference is taken request by request,
+            over the requests that both started.
+    """
+    names = a[0].policy, b[0].policy
+    if len(a) == 1 and all(name in first for name in names):
+        one, other = _paired_waits(first[names[0]], first[names[1]])
+        method, interval = "batch means", batch_means(one - other)
+    else:
+        means = [(x.latency.wait.mean, y.latency.wait.mean) for x, y in zip(a, b, strict=True)]
+        known = np.array([pair for pair in means if None not in pair], dtype=np.float64).reshape(-1, 2)
+        one, other = known[:, 0], known[:, 1]
+        method, interval = "seeds", mean_interval(one - other)
+    difference = float((one - other).mean()) if one.size else None
+    base = float(other.mean()) if other.size else None
+    return PairedDifference(*names, "wait.mean", difference, interval, _share(difference, base), method)
+
+
+def _paired_waits(a: RunRecord, b: RunRecord) -> tuple[np.ndarray, np.ndarray]:
+    """Return the waits of the requests that both runs started, in order of arrival, seconds."""
+    one, other = a.outcomes, b.outcomes
+    if not one["id"].equals(other["id"]):
+        # An interrupted run lacks requests, or lists them in another order.
+        one = one.join(other.select("id"), on="id", how="semi").sort("arrival", "id")
+        other = other.join(one.select("id"), on="id", how="semi").sort("arrival", "id")
+    wait, reference = waits(one), waits(other)
+    both = ~np.isnan(wait) & ~np.isnan(reference)
+    return wait[both], reference[both]
+
+
+def _share(difference: float | None, base: float | None) -> float | None:
+    return difference / base if difference is not None and base else None

@@ -1,0 +1,135 @@
+"""The report as one HTML file that needs nothing else: no network, no files beside it."""
+
+from __future__ import annotations
+
+import html
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from headway.measure.comparison import Comparison
+from headway.report.charts import Figure, figures
+from headway.report.files import write_whole
+from headway.report.fragments import (
+    chart_ids,
+    differences_section,
+    facts,
+    figure_grid,
+    notes_section,
+    partial_banner,
+    prose,
+    section,
+    settings_section,
+    table_html,
+)
+from headway.report.sentences import answer, question
+from headway.report.tables import engine_table, tokens_table, waiting_table
+from headway.report.theme import CONFIG
+
+# With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
+)
+
+_WAITING = (
+    "From arrival until a request is first scheduled, of all requests that were. A quantile is a wait that "
+    "occurred: P99 is the shortest that 99 % do not exceed. Short and long are true classes, by output "
+    "length. The lowest figure of a column is green."
+)
+_TOKENS = (
+    "First token is counted from arrival. Between tokens is the time from one delivery to the next, over all "
+    "deliveries of all requests; the largest gap is each request's own. End to end is of finished requests."
+)
+_ENGINE = (
+    "Throughput is of finished requests, over the time from the first arrival to the last finish. Batch is "
+    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it."
+)
+
+
+def html_report(comparison: Comparison) -> str:
+    """Return the report: question, answer, tables, charts and how to repeat it.
+
+    The same comparison gives the same text; how long it took to compute is not in it.
+    """
+    drawn = figures(comparison)
+    title = html.escape(question(comparison))
+    version = html.escape(str(comparison.settings.get("headway", "")))
+    body = "\n".join(
+        (
+            f"<header>\n<h1>{title}</h1>",
+            partial_banner(comparison),
+            f'<p class="answer">{prose(answer(comparison))}</p>',
+            f'<p class="facts">{prose(facts(comparison))}</p>\n</header>\n<main>',
+            section("Waiting", _WAITING, table_html(waiting_table(comparison))),
+            figure_grid([figure for figure in drawn if figure.place != "wide"]),
+            differences_section(comparison),
+            section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
+            section("Engine", _ENGINE, table_html(engine_table(comparison))),
+            figure_grid([figure for figure in drawn if figure.place == "wide"]),
+            settings_section(comparison),
+            notes_section(comparison),
+            f"</main>\n<footer>Made by Headway {version}</footer>",
+        )
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{_resource("page.css")}</style>
+</head>
+<body>
+{body}
+<script type="application/json" id="charts">{_script_json(_charts(drawn))}</script>
+<script>
+{_script()}
+</script>
+</body>
+</html>
+"""
+
+
+def write_html(comparison: Comparison, path: Path | str) -> None:
+    """Write the report; whole or not at all.
+
+    Raises:
+        OSError: the path cannot be written.
+    """
+    write_whole(path, html_report(comparison).encode())
+
+
+def _charts(drawn: list[Figure]) -> dict[str, Any]:
+    """Return what the page's script draws: each chart as wide as its place."""
+    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
+    charts = [
+        {"place": place, "spec": chart.properties(width="container", autosize=fit).to_dict()}
+        for figure in drawn
+        for place, chart in zip(chart_ids(figure), figure.charts, strict=True)
+    ]
+    for chart in charts:
+        del chart["spec"]["config"]  # altair's own defaults
+    return {"config": CONFIG, "charts": charts}
+
+
+def _script_json(data: Any) -> str:
+    """Return JSON that cannot end the script element that it stands in."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _resource(name: str) -> str:
+    return files("headway.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """Return `page.js` and all that it needs (Vega, Vega-Lite, Vega-Embed) as one script."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return vl_convert.javascript_bundle(_resource("page.js"), vl_version=version)

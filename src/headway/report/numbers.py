@@ -1,0 +1,35 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def seconds_text(value: float) -> str:
+    """Return a duration with its unit, to three digits: `842 s`, `2.19 s`, `0.46 s`, `41.3 ms`."""
+    size = abs(value)
+    if size == 0:
+        return "0 s"
+    if size >= 100:
+        return f"{value:,.0f} s"
+    if size >= 10:
+        return f"{value:.1f} s"
+    if size >= 0.1:
+        return f"{value:.2f} s"
+    return f"{value * 1000:.3g} ms" if size >= 1e-6 else "< 1 µs"
+
+
+def count_text(value: float) -> str:
+    """Return a count with separators; a mean over seeds that is not whole has one decimal."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def percent_text(share: float) -> str:
+    """Return a share as whole per cent, or with a decimal below 10 %."""
+    percent = share * 100
+    return f"{percent:.0f} %" if abs(percent) >= 10 or percent == 0 else f"{percent:.1f} %"
+
+
+def list_text(words: Sequence[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"

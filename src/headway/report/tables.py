@@ -1,0 +1,181 @@
+"""The figures as tables of text: units in the head, one number of decimals in a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from headway.measure.comparison import Comparison
+from headway.measure.intervals import Interval
+from headway.measure.latency import CLASSES
+from headway.measure.quantiles import STATISTICS, Stats
+from headway.measure.summary import Summary
+from headway.report.labels import short_labels
+from headway.report.numbers import count_text
+
+NO_VALUE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of figures.
+
+    Attributes:
+        group: the measure, as in "Wait"; neighbours of one group share a head.
+        name: what of it, as in "P99".
+        unit: "s", "ms", "%", "tokens/s" or "".
+        cells: a text a row.
+        spread: half the 95 % interval as text a row; empty where there is none.
+        best: rows with the best value; empty where none is better than another.
+    """
+
+    group: str
+    name: str
+    unit: str
+    cells: tuple[str, ...]
+    spread: tuple[str, ...]
+    best: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of policies (specs) and columns of figures."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+
+def waiting_table(comparison: Comparison) -> Table:
+    """Return the waits (arrival to first scheduled): of all requests, and the tail by true class."""
+    columns = [
+        _seconds(comparison, "Wait", name.title(), lambda summary: summary.latency.wait, name) for name in STATISTICS
+    ]
+    columns += [
+        _seconds(comparison, "P99 wait by class", label.title(), _class_wait(label), "p99")
+        for label in CLASSES
+        if any(label in summary.classes for summary in comparison.policies)
+    ]
+    return Table("Waiting", _rows(comparison), tuple(columns))
+
+
+def tokens_table(comparison: Comparison) -> Table:
+    """Return what users see of tokens: first token, between tokens, largest gap, end to end."""
+    wanted: list[tuple[str, str, Callable[[Summary], Stats]]] = [
+        ("First token (TTFT)", "mean", lambda s: s.latency.ttft),
+        ("First token (TTFT)", "p99", lambda s: s.latency.ttft),
+        ("Between tokens (ITL)", "mean", lambda s: s.latency.itl),
+        ("Between tokens (ITL)", "p99", lambda s: s.latency.itl),
+        ("Largest gap (MTPOT)", "mean", lambda s: s.latency.mtpot),
+        ("Largest gap (MTPOT)", "p99", lambda s: s.latency.mtpot),
+        ("End to end", "mean", lambda s: s.latency.e2e),
+        ("End to end", "p99", lambda s: s.latency.e2e),
+    ]
+    columns = [_seconds(comparison, group, name.title(), of, name) for group, name, of in wanted]
+    return Table("Tokens", _rows(comparison), tuple(columns))
+
+
+def engine_table(comparison: Comparison) -> Table:
+    """Return what the engine did: throughput, use of batch and KV cache, and who was turned away."""
+    policies = comparison.policies
+    columns = [
+        _plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
+        _plain("Throughput", "Output", "tokens/s", [s.output_tokens_per_s for s in policies]),
+        _plain("Use", "Batch", "%", [_percent(s.batch_use) for s in policies]),
+        _plain("Use", "KV mean", "%", [_percent(s.kv.mean) for s in policies]),
+        _plain("Use", "KV peak", "%", [_percent(s.kv.peak) for s in policies]),
+        _plain("Use", "OOM", "", [s.kv.oom_events for s in policies]),
+        _plain("Requests", "Finished", "", [s.finished for s in policies]),
+        _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
+    ]
+    for name, values in (
+        ("Cancelled", [s.cancelled for s in policies]),
+        ("Expired", [s.expired for s in policies]),
+    ):
+        if any(values):
+            columns.append(_plain("Requests", name, "", values))
+    return Table("Engine", _rows(comparison), tuple(columns))
+
+
+def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
+    """Return a row a pair of policies: pair, difference in mean wait, share, 95 % interval, verdict."""
+    labels = short_labels(_rows(comparison))
+    unit, factor = _unit([pair.difference for pair in comparison.paired])
+    decimals = _decimals([pair.difference and pair.difference * factor for pair in comparison.paired])
+
+    def text(value: float) -> str:
+        return _signed(value * factor, decimals)
+
+    rows: list[tuple[str, str, str, str, str]] = []
+    for pair in comparison.paired:
+        if pair.difference is None:
+            continue
+        name = f"{labels[pair.a]} against {labels[pair.b]}"
+        share = NO_VALUE if pair.relative is None else f"{_signed(pair.relative * 100, 0)} %"
+        bounds, verdict = NO_VALUE, "unknown"
+        if pair.ci95 is not None:
+            bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {unit}"
+            verdict = "significant" if pair.significant else "not significant"
+        rows.append((name, f"{text(pair.difference)} {unit}", share, bounds, verdict))
+    return rows
+
+
+def _rows(comparison: Comparison) -> tuple[str, ...]:
+    return tuple(summary.policy for summary in comparison.policies)
+
+
+def _class_wait(label: str) -> Callable[[Summary], Stats]:
+    return lambda summary: summary.classes[label].wait if label in summary.classes else Stats()
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100
+
+
+def _seconds(comparison: Comparison, group: str, name: str, of: Callable[[Summary], Stats], statistic: str) -> Column:
+    """Return a column of durations; the lowest is the best."""
+    stats = [of(summary) for summary in comparison.policies]
+    values: list[float | None] = [getattr(one, statistic) for one in stats]
+    unit, factor = _unit(values)
+    decimals = _decimals([None if value is None else value * factor for value in values])
+    shown = [None if value is None else round(value * factor, decimals) for value in values]
+    cells = tuple(NO_VALUE if value is None else f"{value:,.{decimals}f}" for value in shown)
+    spread = tuple(_spread(one.ci95[statistic] if one.ci95 else None, factor, decimals) for one in stats)
+    known = {value for value in shown if value is not None}
+    best = {row for row, value in enumerate(shown) if len(known) > 1 and value == min(known)}
+    return Column(group, name, unit, cells, spread, frozenset(best))
+
+
+def _plain(group: str, name: str, unit: str, values: Sequence[float | None]) -> Column:
+    """Return a column of counts, rates or per cents."""
+    decimals = 1 if unit == "%" else 0
+    cells = tuple(
+        NO_VALUE if value is None else f"{value:,.{decimals}f}" if unit else count_text(value) for value in values
+    )
+    return Column(group, name, unit, cells, ("",) * len(cells))
+
+
+def _unit(values: Sequence[float | None]) -> tuple[Literal["s", "ms"], float]:
+    """Return milliseconds where every value is below a second."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    return ("ms", 1000.0) if 0 < largest < 1 else ("s", 1.0)
+
+
+def _decimals(values: Sequence[float | None]) -> int:
+    """Return how many decimals show three digits of a column's largest value and one of its smallest."""
+    sizes = [abs(value) for value in values if value]
+    if not sizes:
+        return 0
+    decimals = 0 if max(sizes) >= 1000 else 1 if max(sizes) >= 100 else 2
+    return 3 if min(sizes) < 0.05 and decimals == 2 else decimals
+
+
+def _signed(value: float, decimals: int) -> str:
+    """Return a number with its sign, a true minus, which is as wide as a plus."""
+    shown = round(value, decimals)
+    return f"{shown:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}") if shown else f"{0:.{decimals}f}"
+
+
+def _spread(interval: Interval | None, factor: float, decimals: int) -> str:
+    return "" if interval is None else f"± {(interval.high - interval.low) / 2 * factor:,.{decimals}f}"

@@ -1,0 +1,141 @@
+"""compare: which policy should I run, and what will it do to my users?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from headway.core.engine import EngineProfile, preset
+from headway.core.errors import InvalidInput
+from headway.core.rules import Order
+from headway.core.spec import parse_spec
+from headway.measure.comparison import Comparison, ComparisonBuilder
+from headway.measure.record import RunRecord
+from headway.policies.policy import Policy
+from headway.simulate.run import simulate
+from headway.studies.source import Source
+from headway.workload.trace import Trace
+
+DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
+DEFAULT_ENGINE = "a100-llama3-8b"
+HOME_ENGINES = {"qba-paper": "qba-paper"}
+"""Engines that a named workload was made for."""
+
+
+def compare(
+    source: Source | Trace | str,
+    policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
+    engine: str | EngineProfile | None = None,
+    *,
+    seeds: Sequence[int] = (0,),
+    command: str | None = None,
+    progress: Callable[[float], None] | None = None,
+    each: Callable[[RunRecord], None] | None = None,
+) -> Comparison:
+    """Run every policy on the same requests, and set the results side by side.
+
+    Args:
+        source: a trace, the spec of a named workload, or a `Source` with what is to be done to them.
+        policies: specs, classes of own orders, or policies.
+        engine: an engine or the name of a preset; by default the one a named workload was made for, or
+            `a100-llama3-8b`.
+        seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
+        command: what repeats this comparison, for the report.
+        progress: told now and then the share that is done, in 0..1.
+        each: given every run's record as it comes.
+
+    Returns:
+        Figures for each policy, paired differences, and the whole first run. After Ctrl-C it is marked as partial.
+
+    Raises:
+        InvalidInput: a policy, engine, workload or parameter cannot be what it says.
+    """
+    source = source if isinstance(source, Source) else Source(source)
+    chosen = [policy if isinstance(policy, Policy) else Policy.of(policy) for policy in policies]
+    _check_names(chosen)
+    profile = engine_for(source, engine)
+    runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
+    if not runs:
+        raise InvalidInput("seeds must name at least one seed")
+    first = source.requests(runs[0])
+    notes = [*first.notes, source.labels]
+    if len(runs) < len(list(seeds)):
+        notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
+    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command), notes)
+    total = len(runs) * len(chosen)
+    done = 0
+    try:
+        for seed in runs:
+            trace = first if seed == runs[0] else source.requests(seed)
+            for policy in chosen:
+                record = simulate(
+                    trace,
+                    policy,
+                    profile,
+                    seed=seed,
+                    timeline=seed == runs[0],
+                    progress=_share_of(progress, done, total, len(trace)),
+                )
+                builder.add(record)
+                if each is not None:
+                    each(record)
+                if record.partial:
+                    return builder.build(partial=True)
+                done += 1
+    except KeyboardInterrupt:
+        if done == 0:
+            raise
+        return builder.build(partial=True)
+    return builder.build()
+
+
+def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
+    """Return the engine that was asked for, or the default one of the source."""
+    if isinstance(engine, EngineProfile):
+        return engine
+    if engine is not None:
+        return preset(engine)
+    name = parse_spec(source.origin).name if isinstance(source.origin, str) else ""
+    return preset(HOME_ENGINES.get(name, DEFAULT_ENGINE))
+
+
+def _check_names(policies: Sequence[Policy]) -> None:
+    names = [policy.name for policy in policies]
+    if not names:
+        raise InvalidInput("name at least one policy to compare")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"policy '{name}' is named twice; name each once")
+
+
+def _settings(
+    source: Source,
+    first: Trace,
+    policies: Sequence[Policy],
+    engine: EngineProfile,
+    seeds: Sequence[int],
+    command: str | None,
+) -> dict[str, Any]:
+    return {
+        "headway": version("headway"),
+        "command": command,
+        "workload": source.origin if isinstance(source.origin, str) else source.origin.name,
+        "engine": engine.name,
+        "policies": [policy.name for policy in policies],
+        "memory": engine.memory,
+        "requests": len(first),
+        "rate_per_s": first.rate,
+        "length_factor": source.length_factor,
+        "epsilon_sl": source.epsilon_sl,
+        "epsilon_ls": source.epsilon_ls,
+        "seeds": list(seeds),
+    }
+
+
+def _share_of(
+    progress: Callable[[float], None] | None, done: int, total: int, requests: int
+) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    return lambda arrived: progress((done + arrived / requests) / total)

@@ -1,0 +1,7 @@
+"""Requests to schedule: drawn from distributions or read from a trace."""
+
+from headway.workload.named import workload, workloads
+from headway.workload.trace import Trace
+from headway.workload.traces import read_trace, write_trace
+
+__all__ = ["Trace", "read_trace", "workload", "workloads", "write_trace"]

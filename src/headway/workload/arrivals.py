@@ -1,0 +1,30 @@
+"""When requests arrive.
+
+Each function: a rate in requests/s, a count n and a random stream → ascending seconds, float64 [n]. The first
+request arrives after the first gap. Arrivals of a trace are its column `arrival`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.workload.limits import number, positive, whole
+
+Seconds = NDArray[np.float64]
+
+
+def poisson(rate: float, n: int, rng: np.random.Generator) -> Seconds:
+    """Draw independent exponential gaps: the standard model of many independent users."""
+    return np.cumsum(rng.exponential(1.0 / positive("rate", rate), whole("n", n, 1)))
+
+
+def gamma(rate: float, n: int, rng: np.random.Generator, cv: float) -> Seconds:
+    """Draw independent gamma gaps with coefficient of variation `cv`: 1 is Poisson, above 1 bursty."""
+    variance = number("cv", cv, 0.01, 100.0) ** 2  # beyond these bounds gaps are all equal, or all but one are 0
+    return np.cumsum(rng.gamma(1.0 / variance, variance / positive("rate", rate), whole("n", n, 1)))
+
+
+def deterministic(rate: float, n: int, rng: np.random.Generator) -> Seconds:  # noqa: ARG001 - the shape of all arrivals
+    """Return equal gaps of 1/rate."""
+    return np.arange(1, whole("n", n, 1) + 1) / positive("rate", rate)

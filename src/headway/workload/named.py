@@ -1,0 +1,133 @@
+"""Workloads by name: `qba-paper`, `qba-paper(n=1000, rate=30)` and others.
+
+A workload is a function: the seed first, then its options with defaults, `n` and `rate` among them; the first
+line of its docstring is its description. To add one, write the function and enter it in `NAMED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from headway.core.errors import InvalidSpec, InvalidTrace, InvalidWorkload
+from headway.core.spec import Spec, build, parse_spec
+from headway.workload.arrivals import Seconds, gamma, poisson
+from headway.workload.columns import MOST
+from headway.workload.labels import label
+from headway.workload.lengths import Lognormal, Tokens, lognormal_pair, uniform
+from headway.workload.limits import number, whole
+from headway.workload.seeds import ARRIVALS, LENGTHS, stream
+from headway.workload.trace import Trace
+
+LARGEST = 100_000_000  # requests: what a machine can hold at all
+
+
+def qba_paper(seed: int, /, n: int = 5000, rate: float = 32.0) -> pl.DataFrame:
+    """Poisson arrivals, correlated lognormal lengths with means of 525 and 223 tokens, 15 % long.
+
+    The workload of the Quota-Based Aging experiments. Its parameters are calibrated, the text gives none:
+    prompts clip(round(exp(5.60 + 1.2 z)), 1, 4096), outputs clip(round(exp(4.81 + 1.1 z')), 1, 4096), with
+    z and z' standard normal of correlation 0.15.
+    """
+    prompt, output = Lognormal(5.60, 1.2, 1, 4096), Lognormal(4.81, 1.1, 1, 4096)
+    requests = _requests(n)
+    lengths = lognormal_pair(prompt, output, 0.15, requests, stream(seed, LENGTHS))
+    return _frame(poisson(rate, requests, stream(seed, ARRIVALS)), *lengths)
+
+
+def lognormal_lengths(
+    seed: int,
+    /,
+    n: int = 10_000,
+    rate: float = 10.0,
+    cv: float = 1.0,
+    prompt_mean: float = 500.0,
+    prompt_cv: float = 1.5,
+    output_mean: float = 200.0,
+    output_cv: float = 1.0,
+    correlation: float = 0.0,
+) -> pl.DataFrame:
+    """Gamma arrivals (cv of the gaps), lognormal lengths given by mean and cv.
+
+    Means and cv of the lengths are those before rounding to whole tokens, at least 1.
+    """
+    prompt = _lognormal("prompt", prompt_mean, prompt_cv)
+    output = _lognormal("output", output_mean, output_cv)
+    requests = _requests(n)
+    lengths = lognormal_pair(prompt, output, correlation, requests, stream(seed, LENGTHS))
+    return _frame(gamma(rate, requests, stream(seed, ARRIVALS), cv), *lengths)
+
+
+def uniform_lengths(
+    seed: int,
+    /,
+    n: int = 10_000,
+    rate: float = 10.0,
+    cv: float = 1.0,
+    prompt_low: int = 32,
+    prompt_high: int = 1024,
+    output_low: int = 32,
+    output_high: int = 512,
+) -> pl.DataFrame:
+    """Gamma arrivals (cv of the gaps), uniform lengths between the given bounds."""
+    requests = _requests(n)
+    prompts, outputs = stream(seed, LENGTHS).spawn(2)
+    return _frame(
+        gamma(rate, requests, stream(seed, ARRIVALS), cv),
+        _uniform("prompt", 1, prompt_low, prompt_high, requests, prompts),
+        _uniform("output", 0, output_low, output_high, requests, outputs),
+    )
+
+
+NAMED: dict[str, Callable[..., pl.DataFrame]] = {
+    "qba-paper": qba_paper,
+    "lognormal": lognormal_lengths,
+    "uniform": uniform_lengths,
+}
+
+
+def workload(spec: str | Spec, seed: int = 0, requests: int | None = None, rate: float | None = None) -> Trace:
+    """Make the named workload, labelled by the 0.85-quantile of its output lengths.
+
+    Args:
+        spec: a name, with options in parentheses: `qba-paper(n=1000)`.
+        seed: of all its random streams.
+        requests: overrides the option `n`.
+        rate: overrides the option `rate`, requests/s.
+
+    Raises:
+        InvalidWorkload: the name or an option is unknown, or a value out of range.
+    """
+    try:
+        asked = parse_spec(spec) if isinstance(spec, str) else spec
+        given = {"n": requests, "rate": rate}
+        asked = Spec(asked.name, asked.arguments | {key: value for key, value in given.items() if value is not None})
+        frame = build(asked, {name: partial(make, seed) for name, make in NAMED.items()}, "workload")
+        return label(Trace.from_frame(str(asked), frame))
+    except (InvalidSpec, InvalidTrace) as error:
+        raise InvalidWorkload(str(error)) from None
+
+
+def workloads() -> dict[str, str]:
+    """Return the names of all workloads, each with a description of one line."""
+    return {name: (make.__doc__ or "").partition("\n")[0] for name, make in NAMED.items()}
+
+
+def _requests(n: int) -> int:
+    return whole("n", n, 1, LARGEST)
+
+
+def _lognormal(kind: str, mean: float, cv: float) -> Lognormal:
+    return Lognormal.of_mean(number(f"{kind}_mean", mean, 1.0, 1e7), number(f"{kind}_cv", cv, 0.0, 100.0))
+
+
+def _uniform(kind: str, least: int, low: int, high: int, n: int, rng: np.random.Generator) -> Tokens:
+    first = whole(f"{kind}_low", low, least, MOST)
+    return uniform(first, whole(f"{kind}_high", high, first, MOST), n, rng)
+
+
+def _frame(arrivals: Seconds, prompts: Tokens, outputs: Tokens) -> pl.DataFrame:
+    return pl.DataFrame({"arrival": arrivals, "prompt_tokens": prompts, "output_tokens": outputs})

@@ -1,0 +1,57 @@
+"""Which format a file has: the one whose columns are exactly there."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from headway.core.errors import InvalidTrace
+from headway.workload.limits import whole
+from headway.workload.trace import Trace
+from headway.workload.traces.azure import azure
+from headway.workload.traces.format import Format
+from headway.workload.traces.mooncake import MOONCAKE
+from headway.workload.traces.own import HEADWAY
+from headway.workload.traces.table import read_table
+from headway.workload.traces.vidur import VIDUR
+
+
+def read_trace(path: str | Path, *, tokens_per_image: int = 0) -> Trace:
+    """Read a trace file in any known format, recognised by its column names; gzip is unpacked.
+
+    Args:
+        path: CSV, JSON lines or Parquet.
+        tokens_per_image: prompt tokens that an image counts for, where a format has images (Azure 2025).
+
+    Raises:
+        InvalidTrace: the file cannot be read, no format fits its columns, or a value is wrong.
+        InvalidWorkload: `tokens_per_image` is out of range.
+    """
+    source = Path(path)
+    formats = (HEADWAY, azure(whole("tokens_per_image", tokens_per_image, 0, 100_000)), VIDUR, MOONCAKE)
+    table = read_table(source)
+    trace = _format(source, table, formats).convert(str(source), table)
+    return replace(trace, name=source.name)
+
+
+def _format(source: Path, table: pl.DataFrame, formats: tuple[Format, ...]) -> Format:
+    def distance(form: Format) -> int:
+        return len(form.missing(table.columns)) + len(form.unknown(table.columns))
+
+    nearest = min(formats, key=distance)
+    if distance(nearest) == 0:
+        return nearest
+    faults = {"missing": nearest.missing(table.columns), "unknown": nearest.unknown(table.columns)}
+    wrong = " and ".join(f"{fault} {_listed(columns)}" for fault, columns in faults.items() if columns)
+    tried = "; ".join(f"{form.name} ({', '.join(form.required)})" for form in formats)
+    raise InvalidTrace(
+        f"{source}: no trace format fits its columns; nearest is {nearest.name}: {wrong}. Tried: {tried}"
+    )
+
+
+def _listed(columns: list[str]) -> str:
+    shown = ", ".join(reprlib.repr(column) for column in columns[:5])
+    return shown if len(columns) <= 5 else f"{shown} and {len(columns) - 5} more"
