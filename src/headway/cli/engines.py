@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from headway.cli.console import out, write_json
 from headway.cli.options import JsonOption
 from headway.cli.tables import plain_table
@@ -27,9 +29,10 @@ def engines(json: JsonOption = None) -> None:
         )
         write_json({"engines": [{key: getattr(e, key) for key in keys} for e in PRESETS.values()]}, json)
         return
-    heads = ("engine", "budget positions", "sequences", "KV tokens", "memory rule", "what")
+    heads = ("engine", "positions", "sequences", "KV tokens", "what")
     rows = [
-        (e.name, f"{e.token_budget:,}", f"{e.max_sequences:,}", f"{e.kv_tokens:,}", e.memory, e.source.split(". ")[0])
+        (e.name, f"{e.token_budget:,}", f"{e.max_sequences:,}", f"{e.kv_tokens:,}", re.split(r"[;.] ", e.source)[0])
         for e in PRESETS.values()
     ]
     out.print(plain_table(heads, rows, right=(1, 2, 3)))
+    out.print("Sources, memory rules and modes: headway engines --json -", style="dim")

@@ -9,6 +9,7 @@ import numpy as np
 from headway.core.errors import InvalidEngine
 
 _VECTOR = 48  # iterations from which numpy beats a loop; results are the same either way
+_LARGEST = 1e30  # no rate or size of an engine is larger, and products of two stay finite
 _STRIDE = 4096  # the most iterations that one vector holds
 
 
@@ -61,7 +62,7 @@ class Piecewise(CostModel):
     b0: float = 0.0
 
     def __post_init__(self) -> None:
-        _not_negative(self, "c0", "a", "b0")
+        _as_floats(self, "c0", "a", "b0")
 
     def seconds(self, prefill: int, decode: int, context: int) -> float:
         """Time of one iteration, in seconds."""
@@ -86,7 +87,7 @@ class Linear(CostModel):
     context: float = 0.0
 
     def __post_init__(self) -> None:
-        _not_negative(self, "c0", "prefill", "decode", "context")
+        _as_floats(self, "c0", "prefill", "decode", "context")
 
     def seconds(self, prefill: int, decode: int, context: int) -> float:
         """Time of one iteration, in seconds."""
@@ -132,10 +133,8 @@ class Roofline(CostModel):
     c0: float
 
     def __post_init__(self) -> None:
-        _not_negative(self, "weights", "kv_bytes", "flop", "c0")
-        for name in ("memory", "prefill_flops", "decode_flops"):
-            if not getattr(self, name) > 0:
-                raise InvalidEngine(f"roofline {name} must be above 0, got {getattr(self, name)}")
+        _as_floats(self, "weights", "kv_bytes", "flop", "c0")
+        _as_floats(self, "memory", "prefill_flops", "decode_flops", above=True)
 
     def seconds(self, prefill: int, decode: int, context: int) -> float:
         """Time of one iteration, in seconds."""
@@ -232,10 +231,14 @@ def _accumulate(now: float, limit: float, spans: np.ndarray) -> tuple[int, float
     return used, float(ends[used - 1])
 
 
-def _not_negative(model: CostModel, *names: str) -> None:
+def _as_floats(model: CostModel, *names: str, above: bool = False) -> None:
+    """Check that the fields are finite numbers >= 0 (> 0 if `above`), and keep them as floats."""
     for name in names:
         value = getattr(model, name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LARGEST
+        if not good or (above and value == 0):
+            kind = type(model).__name__.lower()
             raise InvalidEngine(
-                f"cost {type(model).__name__.lower()}: {name} must be a finite number >= 0, got {value!r}"
+                f"cost {kind}: {name} = {value!r}; expected a finite number {'> 0' if above else '>= 0'}"
             )
+        object.__setattr__(model, name, float(value))  # an integer would make integer arrays in `coast`

@@ -13,6 +13,7 @@ import numpy as np
 from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline
 from headway.core.errors import InvalidEngine, nearest
 
+MOST = 10**12  # tokens, positions, iterations: more than any engine has
 MODES = ("mixed", "prefill-first")
 FIRST_TOKENS = ("prefill", "decode")
 
@@ -91,8 +92,8 @@ class EngineProfile:
         return Jitter(cost, self.jitter, rng) if self.jitter > 0 else cost
 
     def _whole(self, field: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self._wrong(field, value, "a whole number >= 1")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+            raise self._wrong(field, value, f"a whole number from 1 to {MOST:,}")
 
     def _one_of(self, field: str, known: tuple[str, ...]) -> None:
         value = getattr(self, field)
@@ -144,9 +145,9 @@ def roofline(gpu: str, model: str, count: int = 1, c0: float = OVERHEAD) -> Roof
     Raises:
         InvalidEngine: an unknown accelerator or model, or a count below 1.
     """
-    if gpu not in GPUS:
+    if not isinstance(gpu, str) or gpu not in GPUS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidEngine(f"roofline: unknown gpu {gpu!r}; {nearest(str(gpu), GPUS)}")
-    if model not in MODELS:
+    if not isinstance(model, str) or model not in MODELS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidEngine(f"roofline: unknown model {model!r}; {nearest(str(model), MODELS)}")
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidEngine(f"roofline: count = {count!r}; expected a whole number >= 1")
@@ -246,7 +247,7 @@ def engine_from_toml(text: str, name: str) -> EngineProfile:
     """
     try:
         table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a plain ValueError
         raise InvalidEngine(f"engine '{name}': not TOML: {error}") from None
     name = str(table.pop("name", name))
     if not isinstance(table.get("cost"), dict):
@@ -269,7 +270,7 @@ _COSTS = {
 
 def _cost(name: str, table: dict[str, Any]) -> CostModel:
     kind = table.pop("kind", None)
-    if kind not in _COSTS:
+    if not isinstance(kind, str) or kind not in _COSTS:
         raise InvalidEngine(f"engine '{name}': cost kind = {kind!r}; {nearest(str(kind), _COSTS)}")
     make, known, required = _COSTS[kind]
     _check_keys(f"{name}', cost '{kind}", table, known, required)

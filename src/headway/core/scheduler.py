@@ -56,8 +56,9 @@ class Scheduler:
         self.recomputed: int = 0
         self._tickets: int = 0
         self._last_round: int = -1  # decode clock of the last admission round
-        self._planned: float = 0.0  # when the last plan was made
-        # A refusal (or an order without a candidate) that holds until something arrives, leaves or ages.
+        self._planned: float = 0.0  # when the last plan was made, and
+        self._asked: float = 0.0  # when the order last had the word
+        # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         # Read in every iteration: attributes of a frozen dataclass are no slower, properties are.
         self._slots: int = engine.slots
@@ -68,6 +69,7 @@ class Scheduler:
         self._partial_limit: int = engine.partial_prompts or engine.max_sequences
         self._interval: int = engine.admission_interval
         self._eviction: bool = engine.eviction
+        self._memory_keeps_books: bool = memory.keeps_books
         self._prefill_first: bool = engine.mode == "prefill-first"
         self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
@@ -97,7 +99,6 @@ class Scheduler:
             seq.generated = seq.generated_at(self.ledger.clock, self._block)
             self._release(seq)
             seq.state = CANCELLED
-            self.memory.left(seq, self.ledger)
 
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
         """Decide the iteration that starts now.
@@ -150,14 +151,18 @@ class Scheduler:
             seq.joined = clock
             seq.generated += self._emitted_by_prefill
             self.decodes += 1
-            self.memory.joined(seq, ledger)
+            if self._memory_keeps_books:
+                self.memory.joined(seq, ledger)
         for seq in finished:
-            seq.generated = seq.generated_at(clock, self._block) - seq.ending
-            self._release(seq)
-            ledger.used += seq.ending
+            decoded = (clock - seq.joined) * self._block - seq.ending
+            seq.generated += decoded
             seq.state = FINISHED
-            self.memory.left(seq, ledger)
-            self.memory.finished(seq, ledger)
+            ledger.used -= seq.filled + decoded
+            self._vacate(seq)
+            self.decodes -= 1
+            if self._memory_keeps_books:
+                self.memory.left(seq, ledger)
+                self.memory.finished(seq, ledger)
             self.order.finished(seq, now)
 
     def quiet(self) -> int:
@@ -193,10 +198,10 @@ class Scheduler:
         self.kv_peak = max(self.kv_peak, ledger.used)
 
     def steady_until(self) -> float:
-        """Until when, in seconds, does time alone change no answer of the last plan?"""
+        """Until when, in seconds, does time alone change none of the answers that were given?"""
         until = self.shedding.steady_until(self._planned)
         if self.waiting and len(self.residents) < self._slots:
-            until = min(until, self.order.steady_until(self._planned))
+            until = min(until, self.order.steady_until(self._asked))
         return until
 
     def _shed(self, batch: Batch, now: float) -> None:
@@ -243,7 +248,6 @@ class Scheduler:
         victim.prompt = victim.request.prompt_tokens + victim.generated
         victim.filled = 0
         victim.ending = 0
-        self.memory.left(victim, self.ledger)
         if alone or victim.prompt > self._capacity:
             victim.state = REJECTED
             victim.reason = "kv_capacity"
@@ -256,7 +260,7 @@ class Scheduler:
         self.order.back(victim, now)
 
     def _release(self, seq: Sequence) -> None:
-        """Free everything that a resident holds or was promised; `ending` positions are the caller's to correct."""
+        """Free everything that a resident holds or was promised, before its state changes."""
         ledger = self.ledger
         ledger.used -= seq.held_at(ledger.clock, self._block)
         if seq.state == DECODING:
@@ -264,8 +268,12 @@ class Scheduler:
         else:
             ledger.unfilled -= seq.prompt - seq.filled
             self.partials.remove(seq)
+        self._vacate(seq)
+        self.memory.left(seq, ledger)
+
+    def _vacate(self, seq: Sequence) -> None:
         del self.residents[seq]
-        ledger.residents -= 1
+        self.ledger.residents -= 1
         self._blocked = False
 
     def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
@@ -291,10 +299,13 @@ class Scheduler:
     def _fill(self, batch: Batch, seq: Sequence, now: float, space: int) -> int:
         """Prefill the next chunk of a prompt; return its positions, 0 where memory has no room left."""
         ledger = self.ledger
-        need = seq.prompt - seq.filled
-        take = min(need, space, self._chunk_cap)
-        if self._eviction:
-            take = min(take, self._capacity - ledger.used)
+        need = take = seq.prompt - seq.filled
+        if take > space:
+            take = space
+        if take > self._chunk_cap:
+            take = self._chunk_cap
+        if self._eviction and take > self._capacity - ledger.used:
+            take = self._capacity - ledger.used
         if take > 0:
             seq.filled += take
             ledger.used += take
@@ -306,6 +317,7 @@ class Scheduler:
         if take == need:
             batch.joined.append(seq)
             self.order.prefilled(seq, now)
+            self._blocked = False
         else:
             self.partials.append(seq)
         return take
@@ -319,33 +331,31 @@ class Scheduler:
     def _admit(self, batch: Batch, now: float, space: int) -> None:
         """Ask the order for candidates and the memory rule for each, while there is space."""
         self._last_round = self.ledger.clock
+        self._asked = now
         self._blocked = False
-        order, memory, ledger = self.order, self.memory, self.ledger
+        order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         refused: Sequence | None = None
-        while space > 0 and len(self.residents) < self._slots and len(self.partials) < self._partial_limit:
+        while space > 0 and len(residents) < self._slots and len(self.partials) < self._partial_limit:
             seq = order.next(now, space, refused)
             if seq is None:
                 self._blocked = refused is None or memory.steady
                 return
-            if self.residents and not memory.fits(seq, ledger):
+            if residents and not memory.fits(seq, ledger):
                 refused = seq
                 continue
             refused = None
-            self._start(batch, seq, now)
+            seq.state = FILLING
+            if seq.start < 0:
+                seq.start = now
+            self.waiting -= 1
+            residents[seq] = None
+            ledger.residents += 1
+            ledger.unfilled += seq.prompt
+            batch.admitted.append(seq)
+            order.admitted(seq, now)
+            if self._memory_keeps_books:
+                memory.admitted(seq, ledger)
             space -= self._fill(batch, seq, now, space)
-
-    def _start(self, batch: Batch, seq: Sequence, now: float) -> None:
-        ledger = self.ledger
-        seq.state = FILLING
-        if seq.start < 0:
-            seq.start = now
-        self.waiting -= 1
-        self.residents[seq] = None
-        ledger.residents += 1
-        ledger.unfilled += seq.prompt
-        batch.admitted.append(seq)
-        self.order.admitted(seq, now)
-        self.memory.admitted(seq, ledger)
 
     def _book(self, batch: Batch) -> None:
         used = self.ledger.used

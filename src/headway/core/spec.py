@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import keyword
 import math
 import re
 from collections.abc import Callable
@@ -20,16 +21,9 @@ from headway.core.errors import InvalidSpec, nearest
 T = TypeVar("T")
 
 # A hyphen joins the words of a name (a minus stands before a digit); quoted texts are left alone.
-_HYPHEN = re.compile(r"""("[^"]*"|'[^']*')|(?<=[A-Za-z0-9])-(?=[A-Za-z])""")
-_WORDS = {
-    "true": True,
-    "false": False,
-    "none": None,
-    "inf": math.inf,
-    "True": True,
-    "False": False,
-    "None": None,
-}
+_HYPHEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=[A-Za-z0-9])-(?=[A-Za-z])""")
+_WORDS = {"true": True, "false": False, "none": None, "inf": math.inf}
+_LONGEST = 60  # digits of a number
 
 
 @dataclass(frozen=True)
@@ -90,6 +84,9 @@ def construct(constructor: Callable[..., T], spec: Spec, kind: str) -> T:
                 f"{kind} '{spec.name}' has no parameter '{key}'; "
                 + (nearest(key, options) if options else "it takes none")
             )
+    missing = [key for key, option in options.items() if option.default is option.empty and key not in spec.arguments]
+    if missing:
+        raise InvalidSpec(f"{kind} '{spec.name}' needs {missing[0]}=..., as in {spec.name}({missing[0]}=...)")
     try:
         return constructor(**spec.arguments)
     except InvalidSpec as error:
@@ -157,21 +154,23 @@ def _spec(tree: ast.expr) -> Spec:
     if tree.args:
         raise InvalidSpec("arguments need names, as in key=value")
     arguments: dict[str, Any] = {}
-    for keyword in tree.keywords:
-        if keyword.arg is None or keyword.arg in arguments:
+    for argument in tree.keywords:
+        if argument.arg is None or argument.arg in arguments:
             raise InvalidSpec("each argument needs a name of its own")
-        arguments[keyword.arg] = _value(keyword.value)
+        arguments[argument.arg] = _value(argument.value)
     return Spec(_name(tree.func.id), arguments)
 
 
 def _value(tree: ast.expr) -> Any:
     if isinstance(tree, ast.Name):
         return _WORDS[tree.id] if tree.id in _WORDS else _name(tree.id)
-    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float | str):
+    if isinstance(tree, ast.Constant) and (tree.value is None or isinstance(tree.value, int | float | str)):
+        if isinstance(tree.value, int) and abs(tree.value) >= 10**_LONGEST:
+            raise InvalidSpec(f"a number has at most {_LONGEST} digits")
         return tree.value
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         value = _value(tree.operand)
-        if isinstance(value, int | float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
             return -value
     if isinstance(tree, ast.Call):
         return _spec(tree)
@@ -188,5 +187,6 @@ def _written(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     if isinstance(value, str):
-        return value if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*", value) else repr(value)
+        plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*", value)
+        return value if plain and value not in _WORDS and not keyword.iskeyword(value) else repr(value)
     return str(value)

@@ -35,12 +35,12 @@ def timeline_maxima(record: RunRecord, start: float, end: float, buckets: int = 
     timeline = record.timeline
     if timeline.is_empty() or not end > start:
         return timeline.head(min(timeline.height, 1))
-    width = (end - start) / buckets
-    begins = start + width * np.arange(buckets)
+    edges = np.linspace(start, end, buckets + 1)
+    begins = edges[:-1]
     time = timeline["time"].to_numpy()
     first = np.searchsorted(time, begins)
     stop = np.append(first[1:], np.searchsorted(time, end, side="right"))
-    shown = (begins <= time[-1]) & (begins + width > time[0])
+    shown = (begins <= time[-1]) & (edges[1:] > time[0])
     columns: dict[str, np.ndarray] = {"time": begins[shown]}
     for name in ("waiting", "running", "kv"):
         values = timeline[name].to_numpy()

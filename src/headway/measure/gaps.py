@@ -112,7 +112,7 @@ def _pieces(segments: Segments, limit: int) -> tuple[np.ndarray, np.ndarray, np.
 
 def _pauses(segments: Segments, row: np.ndarray, joined: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return who paused (row) and for how long (seconds) between leaving and joining again, each [pauses]."""
-    order = np.lexsort((joined, row))
+    order = np.lexsort((left, joined, row))
     row, joined, left = row[order], joined[order], left[order]
     again = np.flatnonzero((row[1:] == row[:-1]) & (joined[1:] > left[:-1]))
     pause = _elapsed(segments, joined[again + 1]) - _elapsed(segments, left[again])

@@ -103,10 +103,8 @@ def _overload(comparison: Comparison) -> list[str]:
     shares = [one.backlog / one.latency.requests for one in comparison.policies if one.latency.requests]
     if not shares or min(shares) < BACKLOG:
         return []
-    return [
-        f"The engine does not keep up: {percent_text(min(shares))} of the requests or more were still waiting when "
-        "the last one arrived, so the waits would grow with a longer trace."
-    ]
+    waiting = f"{percent_text(min(shares))} of the requests or more were still waiting at the last arrival"
+    return [f"The engine does not keep up: {waiting}, so the waits would grow with a longer trace."]
 
 
 def _turned_away(comparison: Comparison) -> list[str]:

@@ -40,18 +40,12 @@ class Outcomes:
 
 
 class Decoding:
-    """The decode iterations, run-length coded, and who took part in them; see `measure.record`."""
+    """The decode iterations, run-length coded, and who took part in them; see `measure.record`. Rows lie in line."""
 
     def __init__(self) -> None:
-        self.clock = array("q")
-        self.steps = array("q")
-        self.first = array("d")
-        self.last = array("d")
-        self.row = array("q")
-        self.joined = array("q")
-        self.left = array("q")
-        self.stray_row = array("q")  # gaps of one request alone: across an eviction, or after joining in a pause
-        self.stray_gap = array("d")
+        self.segments = array("d")  # clock, steps, first gap, last gap
+        self.residence = array("q")  # row, joined, left
+        self.stray = array("d")  # row, gap of that request alone: across an eviction, or after joining in a pause
 
 
 class SimulatedEngine:
@@ -91,17 +85,20 @@ class SimulatedEngine:
         self.block = scheduler.engine.decode_block
         self._pausing = scheduler.engine.mode == "prefill-first"
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
+        self._watch_fresh = self._pausing or not self.emits
         self.now: float = 0.0
         self.busy: float = 0.0
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.decoding = Decoding()
+        self._segments = self.decoding.segments
+        self._residence = self.decoding.residence
         self.timeline: list[tuple[float, int, int, int]] = []
         self._sample_at: float = 0.0 if sample_every < math.inf else math.inf
         self._calendar: dict[int, list[Sequence]] = {}  # decode clock -> whose answers end in it
         self._due: list[int] = []  # heap of the calendar's keys
-        self._booked: dict[Sequence, int] = {}  # the key under which a decoding sequence stands
-        self._fresh: list[Sequence] = []  # joined, and not yet through a decode iteration
+        self._booked: list[int] = [0] * len(outputs)  # the key under which a row stands; 0 while it is in no calendar
+        self._fresh: list[Sequence] = []  # joined, and not yet through a decode iteration, where that matters
         self._joined_at: dict[Sequence, float] = {}  # of fresh sequences, while decodes are paused
         self._apart: set[Sequence] = set()  # whose first gap is noted apart
         self._delivered: float = 0.0  # end of the last decode iteration
@@ -221,8 +218,9 @@ class SimulatedEngine:
                 heapq.heappush(self._due, due)
             else:
                 booked.append(seq)
-            self._booked[seq] = due
-            self._fresh.append(seq)
+            self._booked[row] = due
+            if self._watch_fresh:
+                self._fresh.append(seq)
         return finished
 
     def _deliver_first(self, seq: Sequence, row: int, now: float) -> None:
@@ -250,8 +248,7 @@ class SimulatedEngine:
 
     def _note_gap(self, row: int, seconds: float) -> None:
         """Note a gap that is one request's alone."""
-        self.decoding.stray_row.append(row)
-        self.decoding.stray_gap.append(seconds)
+        self.decoding.stray.extend((row, seconds))
         largest = self.outcomes.largest_gap
         if not largest[row] >= seconds:
             largest[row] = seconds
@@ -289,11 +286,7 @@ class SimulatedEngine:
 
     def _book_gap(self, clock: int, steps: int, first: float, last: float) -> None:
         """Note decode iterations `clock + 1 .. clock + steps`, whose gaps grow from `first` to `last` seconds."""
-        decoding = self.decoding
-        decoding.clock.append(clock)
-        decoding.steps.append(steps)
-        decoding.first.append(first)
-        decoding.last.append(last)
+        self._segments.extend((clock, steps, first, last))
         gaps, clocks = self._gaps, self._gap_clocks
         while gaps and gaps[-1] <= last:
             gaps.pop()
@@ -306,15 +299,12 @@ class SimulatedEngine:
         row = seq.request.id
         # The first decode delivers the first token where prefill did not: no gap lies before it.
         joined = seq.joined if self.emits else seq.joined + 1
-        if seq in self._apart:
+        if self._apart and seq in self._apart:
             self._apart.remove(seq)
             joined += 1
         if clock <= joined:
             return
-        decoding = self.decoding
-        decoding.row.append(row)
-        decoding.joined.append(joined)
-        decoding.left.append(clock)
+        self._residence.extend((row, joined, clock))
         gap = self._gaps[bisect_left(self._gap_clocks, joined + 1)]
         largest = self.outcomes.largest_gap
         if not largest[row] >= gap:
@@ -323,9 +313,10 @@ class SimulatedEngine:
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
         for seq in batch.evicted + batch.ended:
-            due = self._booked.pop(seq, None)
-            if due is not None:
+            due = self._booked[seq.request.id]
+            if due:
                 self._calendar[due].remove(seq)
+                self._booked[seq.request.id] = 0
                 self._leave(seq, self.scheduler.ledger.clock)
                 self._note_last_delivery(seq)
             if seq.state != 0:
@@ -344,14 +335,16 @@ class SimulatedEngine:
         """A request has ended: finished, or rejected with a reason."""
         row = seq.request.id
         outcomes = self.outcomes
-        if seq.state == FINISHED and self._booked.pop(seq, None) is not None:
+        if self._booked[row]:
+            self._booked[row] = 0
             self._leave(seq, self.scheduler.ledger.clock)
         if seq.start >= 0:
             outcomes.start[row] = seq.start
         outcomes.finish[row] = now
         outcomes.state[row] = seq.state
         outcomes.generated[row] = self.outputs[row] if seq.state == FINISHED else seq.generated
-        outcomes.evictions[row] = seq.evictions
+        if seq.evictions:
+            outcomes.evictions[row] = seq.evictions
         if seq.reason is not None:
             outcomes.reasons[row] = seq.reason
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from math import floor
 
 from headway.core.kv import KvLedger
+from headway.core.quantile import exact
 from headway.core.rules import MemoryRule
 from headway.core.sequence import Sequence
 from headway.core.spec import number
@@ -22,8 +23,13 @@ class PromptFit(MemoryRule):
     """
 
     def __init__(self, safety: float = 0.9) -> None:
-        self.safety = number("safety", safety, 0, 1, open_low=True)
+        self.safety = exact(number("safety", safety, 0, 1, open_low=True))  # 0.7 of 90 is 63, in floats 62
+        self._capacity: int = -1
+        self._level: int = -1
 
     def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
         """Compare what is held, promised and asked for with the safe level."""
-        return ledger.used + ledger.unfilled + seq.prompt <= math.floor(self.safety * ledger.capacity)
+        if ledger.capacity != self._capacity:
+            self._capacity = ledger.capacity
+            self._level = floor(self.safety * ledger.capacity)
+        return ledger.used + ledger.unfilled + seq.prompt <= self._level

@@ -25,8 +25,13 @@ class Fcfs(Order):
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the head, unless memory refused it."""
-        head = first_waiting(self.queue)
-        return None if head is refused else head
+        queue = self.queue
+        while queue:
+            head = queue[0]
+            if head.state == WAITING and head.evictions == 0:
+                return None if head is refused else head
+            queue.popleft()
+        return None
 
 
 def first_waiting(queue: deque[Sequence]) -> Sequence | None:
