@@ -11,7 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from headway.cli.console import STANDARD_OUTPUT, check_output, err, fail, out, progress_bar, write_json
+from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
 from headway.cli.options import (
     EngineOption,
     HtmlOption,
@@ -26,10 +26,12 @@ from headway.cli.options import (
     ShortToLongOption,
     SourceArgument,
     read_engine,
+    read_seeds,
     read_source,
 )
+from headway.cli.own_orders import own_orders
+from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_comparison
-from headway.core.errors import InvalidInput
 from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.record import RunRecord
@@ -37,8 +39,6 @@ from headway.report.files import write_whole
 from headway.report.html import write_html
 from headway.studies.compare import DEFAULT_POLICIES
 from headway.studies.compare import compare as run_comparison
-
-INTERRUPTED = 130
 
 
 def compare(
@@ -68,50 +68,51 @@ def compare(
 
     Example: headway compare trace.csv --policy fcfs --policy "qba(k=3)" --html report.html
     """
-    check_output(json)
-    check_output(html)
-    check_output(requests, (".csv", ".parquet"))
-    if seed < 0 or seeds < 1:
-        raise InvalidInput(f"--seed must be >= 0 and --seeds >= 1, got {seed} and {seeds}")
+    outputs = {
+        "--json": json_output(json),
+        "--html": output("--html", html),
+        "--requests": output("--requests", requests, (".csv", ".parquet")),
+    }
+    check_apart((source, engine), outputs)
     where = read_source(
-        source,
-        limit=limit,
-        rate=rate,
-        length_factor=scale_lengths,
-        epsilon_sl=epsilon_sl,
-        epsilon_ls=epsilon_ls,
+        source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
     )
     profile = read_engine(engine)
+    chosen = policy or DEFAULT_POLICIES
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
         if requests is not None:
             rows.append(request_frame(record))
 
-    with progress_bar("simulating") as progress:
-        comparison = run_comparison(
-            where,
-            policy or DEFAULT_POLICIES,
-            profile,
-            seeds=range(seed, seed + seeds),
-            command=shlex.join(["headway", *sys.argv[1:]]),
-            progress=progress,
-            each=keep,
-        )
-    _deliver(comparison, json, html, requests, rows)
+    try:
+        with own_orders(chosen), progress_bar("simulating") as progress:
+            comparison = run_comparison(
+                where,
+                chosen,
+                profile,
+                seeds=read_seeds(seed, seeds),
+                command=shlex.join(["headway", *sys.argv[1:]]),
+                progress=progress,
+                each=keep,
+            )
+    except KeyboardInterrupt:
+        fail("interrupted before the first result; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+    _deliver(comparison, outputs, rows)
     if comparison.partial:
         fail("interrupted: these results are partial")
         raise typer.Exit(INTERRUPTED)
 
 
-def _deliver(
-    comparison: Comparison, json: Path | None, html: Path | None, requests: Path | None, rows: list[pl.DataFrame]
-) -> None:
+def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:
     """Write what was asked for; print tables unless the JSON goes to standard output."""
+    json, html, requests = outputs.values()
     if json is not None:
         write_json(comparison.to_dict(), json)
     if html is not None:
-        write_html(comparison, html)
+        with writing(html):
+            write_html(comparison, html)
     if requests is not None:
         _write_rows(pl.concat(rows), requests)
     if json != STANDARD_OUTPUT:
@@ -127,4 +128,5 @@ def _write_rows(frame: pl.DataFrame, path: Path) -> None:
         frame.write_csv(buffer)
     else:
         frame.write_parquet(buffer)
-    write_whole(path, buffer.getvalue())
+    with writing(path):
+        write_whole(path, buffer.getvalue())

@@ -1,12 +1,14 @@
-"""What every command prints with: stderr for people's messages, progress, a clear line for a wrong value."""
+"""What every command prints and writes with: lines for people on stderr, progress, files whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from headway.core.errors import InvalidInput
 from headway.report.files import write_whole
 
+INVALID, INTERRUPTED = 2, 130  # exit statuses
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
+PATIENCE = 1.0  # seconds before a progress bar is worth showing
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
@@ -29,9 +33,35 @@ def fail(message: str) -> None:
     sys.stderr.write("headway: " + " ".join(message.split()) + "\n")
 
 
+def tolerant_streams() -> None:
+    """Let a terminal or pipe that lacks a character show a question mark instead of ending the run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def flush(*, quietly: bool = False) -> None:
+    """Hand everything printed so far to the system, so that its errors come here and not at exit.
+
+    Args:
+        quietly: drop what cannot be written: the reader of a pipe is gone, or the disk is full.
+    """
+    if not quietly:
+        sys.stdout.flush()
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr while the block runs, none when that is no terminal; yields a setter of the share done."""
+    """Show a bar on stderr while the block runs, if that is a terminal and it takes longer than a second.
+
+    Yields a setter of the share done, in 0..1.
+    """
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -42,27 +72,18 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
         transient=True,
         disable=not err.is_terminal,
     )
-    with bar:
-        task = bar.add_task(label, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+    task = bar.add_task(label, total=1.0)
+    show_from = time.monotonic() + PATIENCE
 
+    def update(share: float) -> None:
+        bar.update(task, completed=share)
+        if not bar.live.is_started and time.monotonic() >= show_from:
+            bar.start()
 
-def check_output(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
-    """Refuse an output path that cannot be written, before any work is done.
-
-    Raises:
-        InvalidInput: the folder is missing, the path is a folder, cannot be written or has another suffix.
-    """
-    if path is None or path == STANDARD_OUTPUT:
-        return
-    if suffixes and path.suffix.lower() not in suffixes:
-        raise InvalidInput(f"{path}: expected a file that ends in {' or '.join(suffixes)}")
-    if path.is_dir():
-        raise InvalidInput(f"{path}: is a folder; expected a file to write")
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput(f"{path}: the folder {path.parent} does not exist; make it first")
-    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
-        raise InvalidInput(f"{path}: cannot be written; permission denied")
+    try:
+        yield update
+    finally:
+        bar.stop()
 
 
 def write_json(data: dict[str, Any], path: Path) -> None:
@@ -71,4 +92,14 @@ def write_json(data: dict[str, Any], path: Path) -> None:
     if path == STANDARD_OUTPUT:
         sys.stdout.write(text)
         return
-    write_whole(path, text.encode())
+    with writing(path):
+        write_whole(path, text.encode())
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says about an output file into a line that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror or error}") from None

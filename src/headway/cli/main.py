@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from headway.cli.compare import compare
-from headway.cli.console import fail
+from headway.cli.console import INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
 from headway.cli.policies import policies
 from headway.cli.simulate import simulate
@@ -19,47 +17,68 @@ from headway.cli.trace import trace
 from headway.cli.workloads import workloads
 from headway.core.errors import HeadwayError, InvalidInput
 
-INVALID, INTERRUPTED = 2, 130
-
 app = typer.Typer(
     name="headway",
     help="One scheduler for LLM serving: compare policies on your own trace before you run them.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (compare, simulate, trace, policies, engines, workloads):
     app.command()(command)
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def headway(
+    context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
-    """Compare LLM scheduling policies on your own trace before you run them."""
+    """Compare LLM scheduling policies on your own trace before you run them.
+
+    Example: headway compare qba-paper
+    """
     if show_version:
         typer.echo(f"headway {version('headway')}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise InvalidInput("which command? See the list above")
 
 
 def main() -> None:
     """Run the command line: exit status 2 and one line for a wrong value, 130 when interrupted."""
-    sys.path.insert(0, str(Path.cwd()))  # own policies by import path lie where the user is
+    tolerant_streams()
     try:
-        status = app(standalone_mode=False)
-    except click.exceptions.Abort:
-        status = INTERRUPTED
-    except click.ClickException as error:
+        status = _run(sys.argv[1:])
+        flush()
+    except typer.TyperException as error:  # an option or argument that cannot be read
         fail(error.format_message())
         status = INVALID
-    except (InvalidInput, OSError) as error:
+    except InvalidInput as error:
         fail(str(error))
+        status = INVALID
+    except BrokenPipeError:  # the reader has seen enough (head, a pager)
+        flush(quietly=True)
+        status = 1
+    except OSError as error:
+        fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        flush(quietly=True)
         status = INVALID
     except HeadwayError as error:
         fail(str(error))
         status = 1
     except KeyboardInterrupt:
-        fail("interrupted before the first result; nothing was written")
+        fail("interrupted")
         status = INTERRUPTED
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run one command; return its exit status. Errors come out as they were raised."""
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("headway", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    return 0

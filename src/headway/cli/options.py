@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from headway.cli.paths import exists
 from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
-from headway.core.spec import parse_spec
+from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import read_trace, workloads
+from headway.workload import Trace, read_trace, workloads
+
+MOST_SEEDS = 1_000_000
+MOST_REQUESTS = 100_000_000
 
 SourceArgument = Annotated[
     str,
@@ -30,47 +35,104 @@ EngineOption = Annotated[
         show_default="qba-paper for that workload, else a100-llama3-8b",
     ),
 ]
-RateOption = Annotated[float | None, typer.Option(help="Scale time so that this many requests arrive a second.")]
-LengthsOption = Annotated[float | None, typer.Option(help="Multiply all prompt and output lengths by this.")]
-LimitOption = Annotated[int | None, typer.Option(help="Use only the first so many requests.")]
-SeedOption = Annotated[int, typer.Option(help="First seed.")]
-SeedsOption = Annotated[int, typer.Option(help="How many seeds, from --seed on; every policy gets the same requests.")]
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not a number") from None
+
+
+RateOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="R",
+        help="Scale time so that this many requests arrive a second.",
+        show_default=False,
+    ),
+]
+LengthsOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number, metavar="F", help="Multiply all prompt and output lengths by this.", show_default=False
+    ),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(parser=_whole_number, metavar="N", help="Use only the first so many requests.", show_default=False),
+]
+SeedOption = Annotated[int, typer.Option(parser=_whole_number, metavar="S", help="First seed.")]
+SeedsOption = Annotated[
+    int,
+    typer.Option(
+        parser=_whole_number,
+        metavar="N",
+        help="How many seeds, from --seed on; every policy gets the same requests.",
+    ),
+]
 ShortToLongOption = Annotated[
-    float, typer.Option("--epsilon-sl", help="Probability that a short request is predicted long.")
+    float,
+    typer.Option(
+        "--epsilon-sl", parser=_number, metavar="E", help="Probability that a short request is predicted long."
+    ),
 ]
 LongToShortOption = Annotated[
-    float, typer.Option("--epsilon-ls", help="Probability that a long request is predicted short.")
+    float,
+    typer.Option(
+        "--epsilon-ls", parser=_number, metavar="E", help="Probability that a long request is predicted short."
+    ),
 ]
 JsonOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--json", metavar="FILE|-", help="Write the results as one JSON object.", show_default=False),
 ]
 HtmlOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--html", metavar="FILE", help="Write a report that works offline.", show_default=False),
 ]
 RequestsOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--requests", metavar="FILE", help="Write a row a request (.csv or .parquet).", show_default=False),
 ]
 
 
-def read_source(text: str, **changes: Any) -> Source:
+def read_seeds(first: int, count: int) -> range:
+    """Return the seeds that `--seed` and `--seeds` name."""
+    start = whole("--seed", first, 0)
+    return range(start, start + whole("--seeds", count, 1, MOST_SEEDS))
+
+
+def read_source(
+    text: str,
+    *,
+    limit: int | None,
+    rate: float | None,
+    scale_lengths: float | None,
+    epsilon_sl: float,
+    epsilon_ls: float,
+) -> Source:
     """Return the source that a command's first argument names: a file where there is one, else a workload.
 
     Raises:
         InvalidInput: it is neither, the file cannot be read, or a change is out of range.
     """
-    path = Path(text)
-    if path.exists():
-        return Source(read_trace(path), **changes)
-    try:
-        name = parse_spec(text).name
-    except InvalidInput:
-        name = text
-    if name not in workloads():
-        raise InvalidWorkload(f"'{text}' is neither a file nor a workload; {nearest(name, workloads())}")
-    return Source(text, **changes)
+    return Source(
+        _origin(text),
+        limit=None if limit is None else whole("--limit", limit, 1, MOST_REQUESTS),
+        rate=None if rate is None else _positive("--rate", rate),
+        length_factor=None if scale_lengths is None else _positive("--scale-lengths", scale_lengths),
+        epsilon_sl=number("--epsilon-sl", epsilon_sl, 0, 1),
+        epsilon_ls=number("--epsilon-ls", epsilon_ls, 0, 1),
+    )
 
 
 def read_engine(text: str | None) -> EngineProfile | None:
@@ -82,10 +144,34 @@ def read_engine(text: str | None) -> EngineProfile | None:
     if text is None or text in PRESETS:
         return None if text is None else preset(text)
     path = Path(text)
-    if not path.is_file():
+    if not exists(text):
+        if path.suffix == ".toml" or len(path.parts) > 1:
+            raise InvalidEngine(f"engine file {path}: there is no such file")
         return preset(text)
     try:
         content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidEngine(f"engine file {path}: cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise InvalidEngine(f"engine file {path}: not UTF-8 text; expected TOML") from None
+    except OSError as error:
+        raise InvalidEngine(f"engine file {path}: cannot be read: {error.strerror or error}") from None
     return engine_from_toml(content, path.stem)
+
+
+def _origin(text: str) -> Trace | str:
+    if not text:
+        raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
+    if exists(text):
+        return read_trace(text)
+    try:
+        name = parse_spec(text).name
+    except InvalidInput:
+        name = text.partition("(")[0]
+        if name in workloads():
+            raise
+    if name not in workloads():
+        raise InvalidWorkload(f"'{text}' is neither a file nor a workload; {nearest(name, workloads())}")
+    return text
+
+
+def _positive(option: str, value: float) -> float:
+    return number(option, value, 0, math.inf, open_low=True, open_high=True)

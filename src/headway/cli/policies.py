@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from headway.cli.console import out, write_json
 from headway.cli.options import JsonOption
+from headway.cli.paths import json_output
 from headway.cli.tables import plain_table
 from headway.core.spec import parameters
 from headway.policies.memory import MEMORY_RULES
@@ -25,15 +26,20 @@ def policies(json: JsonOption = None) -> None:
 
     Example: headway policies
     """
+    target = json_output(json)
     rows = [
         {"kind": kind, "name": name, "question": question_of(make), "spec": spec_of(name, make)}
         for kind, known in KINDS.items()
         for name, make in known.items()
     ]
-    if json is not None:
-        write_json({"policies": rows}, json)
+    if target is not None:
+        write_json({"policies": rows}, target)
         return
-    out.print(plain_table(("kind", "name", "question"), [(row["kind"], row["name"], row["question"]) for row in rows]))
+    out.print(
+        plain_table(
+            ("kind", "name", "question"), [(row["kind"], row["name"], row["question"]) for row in rows], wrap=(2,)
+        )
+    )
     out.print("Options: headway policies --json -", style="dim")
 
 

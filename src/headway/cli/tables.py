@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich import box
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.text import Text
 
 from headway.measure.comparison import Comparison
 from headway.report.sentences import answer, question
-from headway.report.tables import Table, differences_table, engine_table, tokens_table, waiting_table
+from headway.report.tables import Column, Table, differences_table, engine_table, tokens_table, waiting_table
 
+MIN_NAMES = 16  # characters
 SHORT_GROUPS = {
     "P99 wait by class": "P99 wait",
     "First token (TTFT)": "TTFT",
@@ -27,11 +29,12 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
     for table in (waiting_table(comparison), tokens_table(comparison), engine_table(comparison)):
-        console.print(_rich(table))
+        for part in _fitting(table, console):
+            console.print(part)
     differences = differences_table(comparison)
     if differences:
-        heads = ("difference in mean wait", "", "share", "95 % interval", "")
-        console.print(plain_table(heads, differences, right=(1, 2, 3)))
+        heads = ("mean wait", "difference", "share", "95 % interval", "")
+        console.print(plain_table(heads, differences, right=(1, 2, 3), wrap=(0,)))
     for note in comparison.notes:
         console.print(Text(f"- {note}", style="dim"))
 
@@ -42,17 +45,37 @@ def plain_table(
     """Return an aligned table of texts; columns in `right` hold numbers, those in `wrap` may break."""
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, head in enumerate(heads):
-        table.add_column(head, justify="right" if index in right else "left", no_wrap=index not in wrap)
+        justify = "right" if index in right else "left"
+        table.add_column(head, justify=justify, no_wrap=index not in wrap, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
 
 
-def _rich(table: Table) -> RichTable:
+def _fitting(table: Table, console: Console) -> list[RichTable]:
+    """Return the table in as many parts as it takes to show every figure whole; groups stay together if they can."""
+    unbounded = console.options.update(width=10 * console.width)
+    names = max(MIN_NAMES, console.width // 4)
+
+    def fits(columns: Sequence[Column]) -> bool:
+        return console.measure(_rich(table, columns, names), options=unbounded).maximum <= console.width
+
+    parts: list[list[Column]] = [[]]
+    for _, members in groupby(table.columns, key=lambda column: column.group):
+        group = list(members)
+        for block in [group] if fits(group) else [[column] for column in group]:
+            if parts[-1] and not fits([*parts[-1], *block]):
+                parts.append([])
+            parts[-1] += block
+    return [_rich(table, part, names) for part in parts]
+
+
+def _rich(table: Table, columns: Sequence[Column], names: int) -> RichTable:
+    """Return a table of the given columns; policies' names are folded at `names` characters."""
     rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold")
-    rich.add_column("\npolicy", no_wrap=True)
+    rich.add_column("\npolicy", overflow="fold", max_width=names)
     shown = ""
-    for column in table.columns:
+    for column in columns:
         group = SHORT_GROUPS.get(column.group, column.group)
         head = Text(f"{group if group != shown else ''}\n{column.name}", justify="right")
         if column.unit:
@@ -61,8 +84,8 @@ def _rich(table: Table) -> RichTable:
         shown = group
     for index, policy in enumerate(table.rows):
         cells = [
-            Text(f"{column.cells[index]}{column.spread[index]}", style="green" if index in column.best else "")
-            for column in table.columns
+            Text(f"{column.cells[index]} {column.spread[index]}".strip(), style="green" if index in column.best else "")
+            for column in columns
         ]
         rich.add_row(Text(policy), *cells)
     return rich

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +10,9 @@ import typer
 
 from headway.cli.console import out, write_json
 from headway.cli.options import JsonOption
+from headway.cli.paths import check_apart, json_output
 from headway.cli.tables import plain_table
+from headway.core.errors import InvalidInput
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.workload import Trace, read_trace
 
@@ -20,7 +21,7 @@ WIDTH = 44
 
 
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in any known format.", show_default=False)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A trace in any known format.", show_default=False)],
     json: JsonOption = None,
 ) -> None:
     """Say what is in a trace: rows, span, rate, burstiness, lengths.
@@ -30,9 +31,13 @@ def trace(
 
     Example: headway trace AzureLLMInferenceTrace_conv.csv
     """
+    if not file:
+        raise InvalidInput("FILE is empty; expected a trace file")
+    target = json_output(json)
+    check_apart((file,), {"--json": target})
     found = read_trace(file)
-    if json is not None:
-        write_json(_facts(found), json)
+    if target is not None:
+        write_json(_facts(found), target)
         return
     _print(found)
 
@@ -59,8 +64,11 @@ def _lengths(found: Trace, column: str) -> dict[str, float | None]:
 
 def _print(found: Trace) -> None:
     out.print(f"{found.name}: {len(found):,} requests over {found.span:,.1f} s", style="bold", markup=False)
-    scv = found.interarrival_scv
-    out.print(f"rate {found.rate:,.3f} requests/s, inter-arrival SCV {scv:.2f} (1 is Poisson, above is bursty)")
+    if found.span > 0:
+        scv = found.interarrival_scv
+        out.print(f"rate {found.rate:,.3f} requests/s, inter-arrival SCV {scv:.2f} (1 is Poisson, above is bursty)")
+    else:
+        out.print("all arrive at once")
     heads = ("tokens", *STATISTICS)
     rows = []
     for column in ("prompt_tokens", "output_tokens"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway.cli.console import out, write_json
 from headway.cli.options import JsonOption
+from headway.cli.paths import json_output
 from headway.cli.policies import spec_of
 from headway.cli.tables import plain_table
 from headway.workload.named import NAMED
@@ -15,10 +16,11 @@ def workloads(json: JsonOption = None) -> None:
 
     Example: headway workloads
     """
+    target = json_output(json)
     rows = [(name, spec_of(name, NAMED[name]), line) for name, line in described().items()]
-    if json is not None:
+    if target is not None:
         keys = ("name", "spec", "description")
-        write_json({"workloads": [dict(zip(keys, row, strict=True)) for row in rows]}, json)
+        write_json({"workloads": [dict(zip(keys, row, strict=True)) for row in rows]}, target)
         return
-    out.print(plain_table(("workload", "description"), [(name, line) for name, _, line in rows]))
+    out.print(plain_table(("workload", "description"), [(name, line) for name, _, line in rows], wrap=(1,)))
     out.print("Options: headway workloads --json -", style="dim")

@@ -13,6 +13,9 @@ _LARGEST = 1e30  # no rate or size of an engine is larger, and products of two s
 _STRIDE = 4096  # the most iterations that one vector holds
 
 
+Coast = tuple[int, float, float, float]  # iterations, time after them, seconds of the first and of the last
+
+
 class CostModel:
     """Seconds that one iteration takes, from the counts of its batch.
 
@@ -32,22 +35,30 @@ class CostModel:
         """
         raise NotImplementedError
 
-    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
-        """Run up to `steps` decode-only iterations that start before `limit`; return (how many, time after them).
+    def coast(
+        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
+    ) -> tuple[int, float]:
+        """Run up to `steps` iterations of equal counts that start before `limit`.
+
+        Returns how many ran, the time after them, and the spans of the first and the last one; those in between lie
+        on a line between the two.
 
         Args:
             now: start of the first, in seconds.
             limit: none starts at or after this time.
             steps: the most to run.
-            decode: decode positions in each; every one adds as many tokens to the context.
-            context: live KV tokens before the first.
+            decode: decode positions in each.
+            context: live KV tokens before the first; every iteration adds its positions to them.
+            prefill: prompt positions in each.
         """
         taken = 0
+        first = span = self.seconds(prefill, decode, context + prefill + decode)
         while taken < steps and now < limit:
-            context += decode
-            now += self.seconds(0, decode, context)
+            context += prefill + decode
+            span = self.seconds(prefill, decode, context)
+            now += span
             taken += 1
-        return taken, now
+        return taken, now, first, span
 
 
 @dataclass(frozen=True)
@@ -69,9 +80,11 @@ class Piecewise(CostModel):
         over = prefill + decode - self.b0
         return self.c0 + self.a * over if over > 0.0 else self.c0
 
-    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+    def coast(
+        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
+    ) -> tuple[int, float]:
         """Every step takes the same time; see the base class."""
-        return _run_constant(now, limit, steps, self.seconds(0, decode, context))
+        return _run_constant(now, limit, steps, self.seconds(prefill, decode, context))
 
 
 @dataclass(frozen=True)
@@ -93,25 +106,30 @@ class Linear(CostModel):
         """Time of one iteration, in seconds."""
         return self.c0 + self.prefill * prefill + self.decode * decode + self.context * context
 
-    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+    def coast(
+        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
+    ) -> tuple[int, float]:
         """Only the context term changes from step to step; see the base class."""
-        base = self.c0 + self.prefill * 0 + self.decode * decode
+        base = self.c0 + self.prefill * prefill + self.decode * decode
         slope = self.context
+        growth = prefill + decode
         if slope == 0.0:
             return _run_constant(now, limit, steps, base)
+        first = span = base + slope * (context + growth)
         taken = 0
-        first = min(steps, _VECTOR)
-        while taken < first and now < limit:
-            context += decode
-            now += base + slope * context
+        loop = steps if steps < _VECTOR else _VECTOR
+        while taken < loop and now < limit:
+            context += growth
+            span = base + slope * context
+            now += span
             taken += 1
         while taken < steps and now < limit:
             stride = min(steps - taken, _STRIDE)
-            spans = base + slope * (context + decode * np.arange(1, stride + 1))
-            used, now = _accumulate(now, limit, spans)
-            context += decode * used
+            spans = base + slope * (context + growth * np.arange(1, stride + 1))
+            used, now, span = _accumulate(now, limit, spans)
+            context += growth * used
             taken += used
-        return taken, now
+        return taken, now, first, span
 
 
 @dataclass(frozen=True)
@@ -142,32 +160,37 @@ class Roofline(CostModel):
         compute = self.flop * prefill / self.prefill_flops + self.flop * decode / self.decode_flops
         return self.c0 + (max(compute, memory))
 
-    def coast(self, now: float, limit: float, steps: int, decode: int, context: int) -> tuple[int, float]:
+    def coast(
+        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
+    ) -> tuple[int, float]:
         """Run until memory overtakes compute at the most, so that spans change linearly; see the base class."""
-        compute = self.flop * decode / self.decode_flops
-        if (self.weights + self.kv_bytes * (context + decode)) / self.memory <= compute:
-            return _run_constant(now, limit, self._flat(steps, decode, context, compute), self.c0 + compute)
+        growth = prefill + decode
+        compute = self.flop * prefill / self.prefill_flops + self.flop * decode / self.decode_flops
+        if (self.weights + self.kv_bytes * (context + growth)) / self.memory <= compute:
+            return _run_constant(now, limit, self._flat(steps, growth, context, compute), self.c0 + compute)
         c0, weights, kv_bytes, bandwidth = self.c0, self.weights, self.kv_bytes, self.memory
+        first = span = c0 + (weights + kv_bytes * (context + growth)) / bandwidth
         taken = 0
-        first = min(steps, _VECTOR)
-        while taken < first and now < limit:
-            context += decode
-            now += c0 + (weights + kv_bytes * context) / bandwidth
+        loop = steps if steps < _VECTOR else _VECTOR
+        while taken < loop and now < limit:
+            context += growth
+            span = c0 + (weights + kv_bytes * context) / bandwidth
+            now += span
             taken += 1
         while taken < steps and now < limit:
             stride = min(steps - taken, _STRIDE)
-            spans = c0 + (weights + kv_bytes * (context + decode * np.arange(1, stride + 1))) / bandwidth
-            used, now = _accumulate(now, limit, spans)
-            context += decode * used
+            spans = c0 + (weights + kv_bytes * (context + growth * np.arange(1, stride + 1))) / bandwidth
+            used, now, span = _accumulate(now, limit, spans)
+            context += growth * used
             taken += used
-        return taken, now
+        return taken, now, first, span
 
-    def _flat(self, steps: int, decode: int, context: int, compute: float) -> int:
+    def _flat(self, steps: int, growth: int, context: int, compute: float) -> int:
         """How many of the steps are bound by compute: at least 1, by the caller's test."""
         if self.kv_bytes == 0.0:
             return steps
-        flat = min(steps, int((compute * self.memory - self.weights) / self.kv_bytes - context) // decode)
-        while flat > 1 and (self.weights + self.kv_bytes * (context + decode * flat)) / self.memory > compute:
+        flat = min(steps, int((compute * self.memory - self.weights) / self.kv_bytes - context) // growth)
+        while flat > 1 and (self.weights + self.kv_bytes * (context + growth * flat)) / self.memory > compute:
             flat -= 1
         return max(flat, 1)
 
@@ -210,25 +233,26 @@ class Jitter(CostModel):
         return self.inner.seconds(prefill, decode, context) * float(factor)
 
 
-def _run_constant(now: float, limit: float, steps: int, span: float) -> tuple[int, float]:
+def _run_constant(now: float, limit: float, steps: int, span: float) -> Coast:
     taken = 0
-    first = min(steps, _VECTOR)
-    while taken < first and now < limit:
+    loop = steps if steps < _VECTOR else _VECTOR
+    while taken < loop and now < limit:
         now += span
         taken += 1
     while taken < steps and now < limit:
-        used, now = _accumulate(now, limit, np.full(min(steps - taken, _STRIDE), span))
+        used, now, _ = _accumulate(now, limit, np.full(min(steps - taken, _STRIDE), span))
         taken += used
-    return taken, now
+    return taken, now, span, span
 
 
-def _accumulate(now: float, limit: float, spans: np.ndarray) -> tuple[int, float]:
+def _accumulate(now: float, limit: float, spans: np.ndarray) -> tuple[int, float, float]:
     """Add the spans to `now` one after the other, as a loop would, while the time before each is under `limit`."""
-    spans[0] += now
-    ends = np.add.accumulate(spans)
+    ends = spans.copy()
+    ends[0] += now
+    ends = np.add.accumulate(ends)
     # Step j starts at ends[j - 1]; the first one starts under the limit by the caller's test.
     used = 1 + int(np.searchsorted(ends[:-1], limit, side="left"))
-    return used, float(ends[used - 1])
+    return used, float(ends[used - 1]), float(spans[used - 1])
 
 
 def _as_floats(model: CostModel, *names: str, above: bool = False) -> None:

@@ -23,32 +23,47 @@ class RunningQuantile:
     Two heaps meet at the quantile. Values that may be removed are added with a ticket; removal is lazy.
     """
 
-    __slots__ = ("_below", "_gone", "_high", "_low", "_size_high", "_size_low", "level")
+    __slots__ = ("_below", "_denominator", "_gone", "_high", "_low", "_numerator", "_size_high", "_size_low")
 
     def __init__(self, level: float) -> None:
-        self.level: Fraction = exact(level)
+        fraction = exact(level)
+        self._numerator: int = fraction.numerator
+        self._denominator: int = fraction.denominator
         self._low: list[tuple[float, int]] = []  # negated: the largest of the lower part on top
         self._high: list[tuple[float, int]] = []
         self._below: dict[int, bool] = {}  # ticket -> whether it lies in the lower part
-        self._gone: set[int] = set()
+        self._gone: set[int] = set()  # removed, and still in a heap; never on top of one
         self._size_low: int = 0
         self._size_high: int = 0
 
     def __len__(self) -> int:
         return self._size_low + self._size_high
 
+    def value(self) -> float:
+        """Return the quantile; infinite while the set is empty."""
+        return -self._low[0][0] if self._size_low else math.inf
+
     def add(self, value: float, ticket: int = -1) -> None:
         """Add a value; with a ticket (>= 0, unique) it can be removed later."""
-        below = self._size_low > 0 and value <= -self._low[0][0]
+        low, high = self._low, self._high
+        # One part grows by one, and by the rank it is known which: the value goes there, or changes place with the
+        # other part's top on its way.
+        below = self._rank(self._size_low + self._size_high + 1) > self._size_low
         if below:
-            heapq.heappush(self._low, (-value, ticket))
             self._size_low += 1
+            if self._size_high and value > high[0][0]:
+                value, ticket = self._replaced(high, value, ticket, below=False)
+            heapq.heappush(low, (-value, ticket))
         else:
-            heapq.heappush(self._high, (value, ticket))
             self._size_high += 1
+            if self._size_low and value < -low[0][0]:
+                negated, ticket = self._replaced(low, -value, ticket, below=True)
+                value = -negated
+            heapq.heappush(high, (value, ticket))
         if ticket >= 0:
             self._below[ticket] = below
-        self._balance()
+        if self._gone:
+            self._clear()
 
     def remove(self, ticket: int) -> None:
         """Remove the value that was added with this ticket; unknown tickets are ignored."""
@@ -60,38 +75,35 @@ class RunningQuantile:
             self._size_low -= 1
         else:
             self._size_high -= 1
-        self._balance()
-
-    def value(self) -> float:
-        """Return the quantile; infinite while the set is empty."""
-        return -self._low[0][0] if self._size_low else math.inf
-
-    def _balance(self) -> None:
-        """Move values across until the lower part holds exactly the rank, then clear the tops of removed values."""
+        self._clear()
         count = self._size_low + self._size_high
-        target = rank(self.level, count) if count else 0
-        while self._size_low < target:
-            self._clear(self._high)
-            value, ticket = heapq.heappop(self._high)
-            heapq.heappush(self._low, (-value, ticket))
-            self._moved(ticket, below=True)
-        while self._size_low > target:
-            self._clear(self._low)
-            value, ticket = heapq.heappop(self._low)
-            heapq.heappush(self._high, (-value, ticket))
-            self._moved(ticket, below=False)
-        if self._gone:
-            self._clear(self._low)
-            self._clear(self._high)
+        rank_now = self._rank(count) if count else 0
+        if self._size_low < rank_now:
+            value, moved = heapq.heappop(self._high)
+            heapq.heappush(self._low, (-value, moved))
+            self._size_low += 1
+            self._size_high -= 1
+            self._below[moved] = True
+        elif self._size_low > rank_now:
+            value, moved = heapq.heappop(self._low)
+            heapq.heappush(self._high, (-value, moved))
+            self._size_low -= 1
+            self._size_high += 1
+            self._below[moved] = False
+        self._clear()
 
-    def _moved(self, ticket: int, *, below: bool) -> None:
-        step = 1 if below else -1
-        self._size_low += step
-        self._size_high -= step
+    def _rank(self, count: int) -> int:
+        return -(-self._numerator * count // self._denominator) or 1
+
+    def _replaced(self, heap: list[tuple[float, int]], value: float, ticket: int, *, below: bool) -> tuple[float, int]:
+        """Put a value into a heap in place of its top, which is returned."""
         if ticket >= 0:
             self._below[ticket] = below
+        return heapq.heapreplace(heap, (value, ticket))
 
-    def _clear(self, heap: list[tuple[float, int]]) -> None:
+    def _clear(self) -> None:
+        """Take removed values off the tops."""
         gone = self._gone
-        while heap and heap[0][1] in gone:
-            gone.discard(heapq.heappop(heap)[1])
+        for heap in (self._low, self._high):
+            while heap and heap[0][1] in gone:
+                gone.discard(heapq.heappop(heap)[1])

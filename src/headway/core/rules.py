@@ -32,9 +32,13 @@ class Order:
         """Rank of a request; smaller goes first."""
         raise NotImplementedError
 
-    def push(self, seq: Sequence, now: float) -> None:
-        """A request arrived."""
+    def push(self, seq: Sequence, now: float) -> bool:
+        """A request arrived; return whether the next candidate may now be another one.
+
+        False lets a refusal stand; True only costs time.
+        """
         heapq.heappush(self._heap, (self.key(seq), seq.ticket, seq))
+        return self._heap[0][2] is seq
 
     def back(self, seq: Sequence, now: float) -> None:
         """A request returns after eviction: to the head, not the tail."""
@@ -132,6 +136,6 @@ class Shedding:
         """Waiting requests to end now; the rule has set each one's `reason`."""
         return []
 
-    def steady_until(self, now: float) -> float:
+    def steady_until(self) -> float:
         """Until when, in seconds, is nobody due?"""
         return math.inf

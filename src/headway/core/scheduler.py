@@ -8,6 +8,7 @@ ending, whatever the size of the batch or of the queue.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 
@@ -35,6 +36,8 @@ class Scheduler:
         kv_peak: the most live KV tokens after any plan.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
         recomputed: prompt positions that were filled again after an eviction.
+        quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
+        quiet_until: time, in seconds, at and after which none of them may start.
     """
 
     def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
@@ -54,13 +57,15 @@ class Scheduler:
         self.kv_peak: int = 0
         self.oom_events: int = 0
         self.recomputed: int = 0
+        self.quiet_chunk: int = 0
+        self.quiet_until: float = math.inf
         self._tickets: int = 0
         self._last_round: int = -1  # decode clock of the last admission round
-        self._planned: float = 0.0  # when the last plan was made, and
         self._asked: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         # Read in every iteration: attributes of a frozen dataclass are no slower, properties are.
+        self._sheds: bool = not shedding.idle
         self._slots: int = engine.slots
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
@@ -85,9 +90,9 @@ class Scheduler:
             seq.reason = "kv_capacity"
             return seq
         self.waiting += 1
-        self._blocked = False
-        self.order.push(seq, now)
-        if not self.shedding.idle:
+        if self.order.push(seq, now):
+            self._blocked = False
+        if self._sheds:
             self.shedding.push(seq, now)
         return seq
 
@@ -113,8 +118,8 @@ class Scheduler:
             `steady_until`.
         """
         batch = Batch()
-        self._planned = now
-        if not self.shedding.idle:
+        ledger = self.ledger
+        if self._sheds:
             self._shed(batch, now)
         space = self._budget
         pausing = self._prefill_first
@@ -123,15 +128,23 @@ class Scheduler:
         if self.partials:
             space = self._continue_prompts(batch, now, space)
         # An iteration that evicts must not admit: it could take its own victim back at once.
-        if self.waiting and not batch.evicted and self._round_is_due():
+        if self.waiting and space > 0 and not batch.evicted and (self._interval == 1 or self._round_is_due()):
             self._admit(batch, now, space)
         if self.decodes and pausing and not batch.chunks:
             self._decode(batch, now, ending)
-        if batch.decodes or batch.chunks:
-            self._book(batch)
-        elif self.waiting and (batch.evicted or batch.ended):
+        if not (batch.decodes or batch.chunks):
+            if not self.waiting or not (batch.evicted or batch.ended):
+                return batch
             self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
-            self._book(batch)
+        batch.context = used = ledger.used
+        self.iterations += 1
+        self.decode_positions += batch.decode_positions
+        self.prefill_positions += batch.prefill_positions
+        self.kv_token_iterations += used
+        if used > self.kv_peak:
+            self.kv_peak = used
+        if used > self._capacity:
+            self.oom_events += 1
         return batch
 
     def complete(self, batch: Batch, now: float, finished: Iterable[Sequence] = ()) -> None:
@@ -166,43 +179,71 @@ class Scheduler:
             self.order.finished(seq, now)
 
     def quiet(self) -> int:
-        """How many of the next iterations decode and do nothing else, if the host has no news in that time?
+        """How many of the next iterations decide nothing, if the host has no news in that time?
 
-        Time may still end it: the host starts none of them at or after `steady_until`.
+        In each of them everybody decodes, and at most one prompt that is being filled takes `quiet_chunk` positions
+        without being done. Time may end it sooner: none of them may start at or after `quiet_until`.
         """
-        if self.partials or not self.decodes:
+        self.quiet_chunk = 0
+        decodes = self.decodes
+        if not decodes:
             return 0
+        growth = decodes * self._block
         steps = _FOR_EVER
-        if self.waiting and not self._blocked and len(self.residents) < self._slots:
-            if self._interval == 1:
+        asking = self.waiting > 0 and len(self.residents) < self._slots
+        if self.partials:
+            seq = self.partials[0]
+            chunk = space = self._budget - growth
+            if chunk > self._chunk_cap:
+                chunk = self._chunk_cap
+            steps = (seq.prompt - seq.filled - 1) // chunk
+            if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
-            if self._round_is_due():
+            asking = asking and chunk < space and self._partial_limit > 1
+            self.quiet_chunk = chunk
+            growth += chunk
+        self.quiet_until = math.inf
+        if asking:
+            if self._blocked:
+                self.quiet_until = self.order.steady_until(self._asked)
+            elif self._round_is_due():
                 return 0
-            steps = self._interval - self.ledger.clock % self._interval
+            else:
+                steps = min(steps, self._interval - self.ledger.clock % self._interval)
+        if self._sheds:
+            self.quiet_until = min(self.quiet_until, self.shedding.steady_until())
         room = self._capacity - self.ledger.used
-        if room >= 0 or self._eviction:
-            steps = min(steps, room // (self.decodes * self._block))
+        if (room >= 0 or self._eviction) and steps * growth > room:
+            steps = room // growth
         return steps
 
     def advance(self, steps: int) -> None:
-        """Take `steps` decode-only iterations at once; at most `quiet()`. Equal to planning them one by one."""
+        """Take `steps` quiet iterations at once, at most as many as `quiet` has just said. Equal to planning each."""
         ledger = self.ledger
-        growth = self.decodes * self._block
+        decoded = self.decodes * self._block
+        chunk = self.quiet_chunk
+        growth = decoded + chunk
         if ledger.used > self._capacity:
             self.oom_events += steps
         self.iterations += steps
-        self.decode_positions += growth * steps
+        self.decode_positions += decoded * steps
         self.kv_token_iterations += steps * ledger.used + growth * (steps * (steps + 1) // 2)
         ledger.clock += steps
         ledger.used += growth * steps
-        self.kv_peak = max(self.kv_peak, ledger.used)
+        if chunk:
+            seq = self.partials[0]
+            filled = chunk * steps
+            seq.filled += filled
+            ledger.unfilled -= filled
+            self.prefill_positions += filled
+            if seq.evictions:
+                self.recomputed += filled
+        if ledger.used > self.kv_peak:
+            self.kv_peak = ledger.used
 
     def steady_until(self) -> float:
-        """Until when, in seconds, does time alone change none of the answers that were given?"""
-        until = self.shedding.steady_until(self._planned)
-        if self.waiting and len(self.residents) < self._slots:
-            until = min(until, self.order.steady_until(self._asked))
-        return until
+        """Until when, in seconds, need a host with nothing to run not ask again, unless something arrives?"""
+        return min(self.order.steady_until(self._asked), self.shedding.steady_until())
 
     def _shed(self, batch: Batch, now: float) -> None:
         for seq in self.shedding.due(now):
@@ -278,15 +319,6 @@ class Scheduler:
 
     def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
         """Fill prompts that earlier iterations began, oldest first; return the space left."""
-        space = self._fill_partials(batch, now, space)
-        if self._eviction:
-            # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
-            while self.partials and not batch.chunks and not self.decodes:
-                self._take_back(batch, self.memory.victim(self.residents, self.ledger), now, alone=False)
-                space = self._fill_partials(batch, now, space)
-        return space
-
-    def _fill_partials(self, batch: Batch, now: float, space: int) -> int:
         partials = self.partials
         self.partials = []
         for index, seq in enumerate(partials):
@@ -294,6 +326,10 @@ class Scheduler:
                 self.partials += partials[index:]
                 break
             space -= self._fill(batch, seq, now, space)
+        if self.partials and self._eviction and not batch.chunks and not self.decodes:
+            # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
+            self._take_back(batch, self.memory.victim(self.residents, self.ledger), now, alone=False)
+            return self._continue_prompts(batch, now, space)
         return space
 
     def _fill(self, batch: Batch, seq: Sequence, now: float, space: int) -> int:
@@ -356,14 +392,3 @@ class Scheduler:
             if self._memory_keeps_books:
                 memory.admitted(seq, ledger)
             space -= self._fill(batch, seq, now, space)
-
-    def _book(self, batch: Batch) -> None:
-        used = self.ledger.used
-        batch.context = used
-        self.iterations += 1
-        self.decode_positions += batch.decode_positions
-        self.prefill_positions += batch.prefill_positions
-        self.kv_token_iterations += used
-        self.kv_peak = max(self.kv_peak, used)
-        if used > self._capacity:
-            self.oom_events += 1

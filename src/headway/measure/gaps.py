@@ -5,8 +5,8 @@ carries q tokens). In a decode iteration everybody who decodes sees the same gap
 is that of the iterations' gaps, each weighted by the number of requests that decoded in it.
 
 A residence marks the delivery with which a request joined (`joined`); its gaps are those of the iterations
-`joined + 1 .. left`. A request that was evicted in between also sees one gap from its last delivery before to
-its first delivery after, which is the sum of the gaps of the iterations that it missed.
+`joined + 1 .. left`. Gaps that are one request's alone are kept apart (`stray`): from its last delivery before an
+eviction to the first one after it, or from joining while decodes were paused to its first decode.
 """
 
 from __future__ import annotations
@@ -23,8 +23,27 @@ from headway.measure.record import Segments
 MAX_PIECES = 1_000_000
 
 
+def largest_gaps(requests: int, segments: Segments, residence: pl.DataFrame, stray: pl.DataFrame) -> np.ndarray:
+    """Return the largest gap of every request, seconds [requests]; NaN with fewer than two deliveries."""
+    largest = np.full(requests, -np.inf)
+    if residence.height:
+        # Gaps do not fall within a segment: its last one is its largest, also for who joins inside it.
+        first = np.searchsorted(segments.clock, residence["joined"].to_numpy(), side="right") - 1
+        order = np.argsort(first)
+        behind = np.searchsorted(segments.clock, residence["left"].to_numpy())
+        bounds = np.column_stack((first[order], behind[order])).ravel()
+        gaps = np.append(segments.last, -np.inf)  # so that a bound may lie at the end
+        np.maximum.at(largest, residence["row"].to_numpy()[order], np.maximum.reduceat(gaps, bounds)[::2])
+    np.maximum.at(largest, stray["row"].to_numpy(), stray["seconds"].to_numpy())
+    return np.where(np.isneginf(largest), np.nan, largest)
+
+
 def pooled_gaps(
-    segments: Segments, residence: pl.DataFrame, groups: Sequence[np.ndarray], max_pieces: int = MAX_PIECES
+    segments: Segments,
+    residence: pl.DataFrame,
+    stray: pl.DataFrame,
+    groups: Sequence[np.ndarray],
+    max_pieces: int = MAX_PIECES,
 ) -> list[Stats]:
     """Describe the pooled gaps (seconds) of several groups of requests.
 
@@ -35,16 +54,17 @@ def pooled_gaps(
     Args:
         segments: the decode iterations of the run.
         residence: `row, joined, left` (see `RunRecord`).
+        stray: `row, seconds`, gaps of one request alone.
         groups: for each group a mask over the rows of the outcomes, bool [requests].
         max_pieces: where exactness ends.
     """
     row, joined, left = (residence[name].to_numpy() for name in ("row", "joined", "left"))
     segments = _cut(segments, np.concatenate((joined, left)))
     index, length, seconds, highest = _pieces(segments, max_pieces)
-    paused_row, pause = _pauses(segments, row, joined, left)
+    stray_row, alone = stray["row"].to_numpy(), stray["seconds"].to_numpy()
 
-    seconds = np.concatenate((seconds, pause))
-    highest = np.concatenate((highest, pause))
+    seconds = np.concatenate((seconds, alone))
+    highest = np.concatenate((highest, alone))
     order = np.argsort(seconds)
     seconds, highest = seconds[order], highest[order]
 
@@ -56,7 +76,7 @@ def pooled_gaps(
         inside = member[row]
         change = np.bincount(enter[inside], minlength=slots) - np.bincount(leave[inside], minlength=slots)
         decoding = np.cumsum(change)[:-1]
-        weights = np.concatenate((decoding[index] * length, member[paused_row].astype(np.int64)))[order]
+        weights = np.concatenate((decoding[index] * length, member[stray_row].astype(np.int64)))[order]
         described.append(_weighted(seconds, highest, weights))
     return described
 
@@ -79,14 +99,17 @@ def _slope(segments: Segments) -> np.ndarray:
 def _cut(segments: Segments, cuts: np.ndarray) -> Segments:
     """Return the segments cut such that nobody joins or leaves inside one.
 
-    A segment ends at every event of a run, so there is nothing to cut as a rule.
+    Segments end at the events of a run; but where the first token comes from a decode iteration, a request's gaps
+    begin one iteration after it joined.
     """
     clock, ends = segments.clock, segments.clock + segments.steps
     before = np.searchsorted(clock, cuts) - 1
     inside = (before >= 0) & (cuts < ends[before]) if clock.size else np.zeros(cuts.size, dtype=bool)
     if not inside.any():
         return segments
-    starts = np.unique(np.concatenate((clock, cuts[inside])))
+    new = np.sort(cuts[inside])
+    new = new[np.append(True, new[1:] != new[:-1])]  # np.unique hashes, which is far slower here
+    starts = np.sort(np.concatenate((clock, new)), kind="stable")  # two sorted runs: a merge
     of = np.searchsorted(clock, starts, side="right") - 1
     stops = np.minimum(ends[of], np.append(starts[1:], ends[-1]))
     slope, base = _slope(segments)[of], segments.first[of]
@@ -108,23 +131,3 @@ def _pieces(segments: Segments, limit: int) -> tuple[np.ndarray, np.ndarray, np.
     slope = _slope(segments)[index]
     seconds = segments.first[index] + slope * (begin + (length - 1) / 2)
     return index, length, seconds, seconds + np.abs(slope) * ((length - 1) / 2)
-
-
-def _pauses(segments: Segments, row: np.ndarray, joined: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return who paused (row) and for how long (seconds) between leaving and joining again, each [pauses]."""
-    order = np.lexsort((left, joined, row))
-    row, joined, left = row[order], joined[order], left[order]
-    again = np.flatnonzero((row[1:] == row[:-1]) & (joined[1:] > left[:-1]))
-    pause = _elapsed(segments, joined[again + 1]) - _elapsed(segments, left[again])
-    return row[again], pause
-
-
-def _elapsed(segments: Segments, clock: np.ndarray) -> np.ndarray:
-    """Return the sum of the gaps of all iterations up to `clock`, seconds."""
-    if clock.size == 0:
-        return np.zeros(0)
-    whole = np.cumsum(segments.steps * (segments.first + segments.last) / 2)
-    of = np.maximum(np.searchsorted(segments.clock, clock) - 1, 0)
-    done = np.clip(clock - segments.clock[of], 0, segments.steps[of])
-    part = done * segments.first[of] + _slope(segments)[of] * (done * (done - 1) / 2)
-    return np.where(of > 0, whole[of - 1], 0.0) + part

@@ -84,7 +84,7 @@ def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str,
     ttft = _seconds(outcomes, "first_token") - arrival
     e2e = np.where(finished, _seconds(outcomes, "finish") - arrival, np.nan)
     largest = _seconds(outcomes, "largest_gap")
-    gaps = pooled_gaps(record.segments, record.residence, [member for *_, member in groups])
+    gaps = pooled_gaps(record.segments, record.residence, record.stray, [member for *_, member in groups])
 
     by_column: dict[str, dict[str, Latency]] = {"": {}, "true_class": {}, "predicted": {}}
     for (column, name, member), itl in zip(groups, gaps, strict=True):

@@ -38,6 +38,9 @@ OUTCOME_SCHEMA: dict[str, type[pl.DataType]] = {
 RESIDENCE_SCHEMA: dict[str, type[pl.DataType]] = {"row": pl.Int64, "joined": pl.Int64, "left": pl.Int64}
 """Columns of `RunRecord.residence`, in order."""
 
+STRAY_SCHEMA: dict[str, type[pl.DataType]] = {"row": pl.Int64, "seconds": pl.Float64}
+"""Columns of `RunRecord.stray`, in order."""
+
 TIMELINE_SCHEMA: dict[str, type[pl.DataType]] = {
     "time": pl.Float64,
     "waiting": pl.Int64,
@@ -51,7 +54,7 @@ TIMELINE_SCHEMA: dict[str, type[pl.DataType]] = {
 class Segments:
     """The decode iterations of a run, run-length coded: a segment lies between two events of the run.
 
-    Within a segment the gap between two token deliveries changes linearly from `first` to `last`.
+    Within a segment the gap between two token deliveries grows linearly from `first` to `last`, or stays the same.
 
     Attributes:
         clock: int64 [m], decode clock before the segment, strictly increasing: segment i covers the
@@ -115,6 +118,8 @@ class RunRecord:
         segments: the decode iterations.
         residence: who decoded when (`RESIDENCE_SCHEMA`): the request in row `row` of `outcomes` decoded in
             iterations `joined + 1 .. left`; several rows a request if it was evicted in between.
+        stray: gaps between deliveries that are one request's alone and lie in no residence (`STRAY_SCHEMA`): across
+            an eviction, or from joining while decodes were paused.
         timeline: requests waiting and running, and live KV tokens, sampled at events (`TIMELINE_SCHEMA`).
         totals: sums over the run.
         wall_seconds: how long it took to compute.
@@ -129,6 +134,7 @@ class RunRecord:
     segments: Segments
     totals: Totals
     residence: pl.DataFrame
+    stray: pl.DataFrame
     timeline: pl.DataFrame
     wall_seconds: float
     partial: bool = False

@@ -1,7 +1,6 @@
-"""Shows what `measure` computed: sentences, tables, charts, an HTML page, a picture."""
+"""Shows what `measure` computed: sentences, tables, charts, an HTML page (and `picture`, for a README)."""
 
 from headway.report.html import html_report, write_html
-from headway.report.picture import save_picture
 from headway.report.sentences import answer, question
 
-__all__ = ["answer", "html_report", "question", "save_picture", "write_html"]
+__all__ = ["answer", "html_report", "question", "write_html"]

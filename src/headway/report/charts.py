@@ -128,7 +128,7 @@ def _tails(comparison: Comparison) -> Figure | None:
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         x=alt.X("value:Q").title("P99 wait (s)").scale(_beyond(rows)), tooltip=_tooltips("P99 wait")
     )
-    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=alt.Step(19))
+    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=22 * len(rows))
     title = "P99 wait of short and of long requests" if by_class else "P99 wait"
     caption = _with_intervals(comparison, "One request in a hundred waits longer.")
     return Figure("tails", title, caption, (chart,))
@@ -145,7 +145,7 @@ def _means(comparison: Comparison) -> Figure | None:
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         x=alt.X("value:Q").title("Mean wait (s)").scale(_beyond(rows)), tooltip=_tooltips("Mean wait")
     )
-    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=alt.Step(30))
+    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=30 * len(rows))
     caption = _with_intervals(comparison, "Of all requests that were started.")
     return Figure("means", "Mean wait", caption, (chart,))
 
@@ -225,7 +225,7 @@ def _lines(comparison: Comparison, key: str, rows: list[dict[str, Any]], *, dash
     dashes = [[1, 0], [8, 3], [3, 2], [10, 3, 2, 3]]
     order = _order(comparison)
     scale = alt.Scale(domain=order, range=[dashes[i % len(dashes)] for i in range(len(order))])
-    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(None))
+    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(_legend("stroke")))
 
 
 def _bars(comparison: Comparison, groups: Sequence[tuple[str, str, Stats]], statistic: str) -> list[dict[str, Any]]:
@@ -272,10 +272,11 @@ def _colour(comparison: Comparison, symbol: Literal["stroke", "square", "none"] 
     """Return the policies' colours, with a legend of strokes or squares or none."""
     colours = policy_colours([summary.policy for summary in comparison.policies])
     scale = alt.Scale(domain=_order(comparison), range=list(colours.values()))
-    legend = None
-    if symbol != "none":
-        legend = alt.Legend(orient="top", title=None, symbolType=symbol, labelLimit=260)
-    return alt.Color("policy:N").scale(scale).legend(legend)
+    return alt.Color("policy:N").scale(scale).legend(None if symbol == "none" else _legend(symbol))
+
+
+def _legend(symbol: Literal["stroke", "square"]) -> alt.Legend:
+    return alt.Legend(orient="top", title=None, symbolType=symbol, labelLimit=260)
 
 
 def _tooltips(name: str) -> list[alt.Tooltip]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway.measure.comparison import Comparison
-from headway.report.charts import Figure
 from headway.report.labels import policy_colours, short_labels
 from headway.report.numbers import count_text
 from headway.report.tables import Column, Table, differences_table
+
+if TYPE_CHECKING:
+    from headway.report.charts import Figure  # it imports altair, which takes long
 
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs|min|h)(?!\w))")
 _SHOWN_ELSEWHERE = ("headway", "command")

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-import altair as alt
-import vl_convert
 
 from headway.measure.comparison import Comparison
-from headway.report.charts import Figure, figures
 from headway.report.files import write_whole
 from headway.report.fragments import (
-    chart_ids,
     differences_section,
     facts,
     figure_grid,
@@ -29,7 +21,6 @@ from headway.report.fragments import (
 )
 from headway.report.sentences import answer, question
 from headway.report.tables import engine_table, tokens_table, waiting_table
-from headway.report.theme import CONFIG
 
 # With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
 _CONTENT_POLICY = (
@@ -56,6 +47,10 @@ def html_report(comparison: Comparison) -> str:
 
     The same comparison gives the same text; how long it took to compute is not in it.
     """
+    # altair takes as long to import as everything else together: only who draws pays for it.
+    from headway.report.charts import figures  # noqa: PLC0415
+    from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
+
     drawn = figures(comparison)
     title = html.escape(question(comparison))
     version = html.escape(str(comparison.settings.get("headway", "")))
@@ -88,9 +83,9 @@ def html_report(comparison: Comparison) -> str:
 </head>
 <body>
 {body}
-<script type="application/json" id="charts">{_script_json(_charts(drawn))}</script>
+<script type="application/json" id="charts">{charts_json(drawn)}</script>
 <script>
-{_script()}
+{drawing_script()}
 </script>
 </body>
 </html>
@@ -106,30 +101,5 @@ def write_html(comparison: Comparison, path: Path | str) -> None:
     write_whole(path, html_report(comparison).encode())
 
 
-def _charts(drawn: list[Figure]) -> dict[str, Any]:
-    """Return what the page's script draws: each chart as wide as its place."""
-    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    charts = [
-        {"place": place, "spec": chart.properties(width="container", autosize=fit).to_dict()}
-        for figure in drawn
-        for place, chart in zip(chart_ids(figure), figure.charts, strict=True)
-    ]
-    for chart in charts:
-        del chart["spec"]["config"]  # altair's own defaults
-    return {"config": CONFIG, "charts": charts}
-
-
-def _script_json(data: Any) -> str:
-    """Return JSON that cannot end the script element that it stands in."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
 def _resource(name: str) -> str:
     return files("headway.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _script() -> str:
-    """Return `page.js` and all that it needs (Vega, Vega-Lite, Vega-Embed) as one script."""
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return vl_convert.javascript_bundle(_resource("page.js"), vl_version=version)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
 from headway.core.batch import Batch
@@ -19,7 +18,7 @@ from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import FINISHED, REJECTED, Sequence
+from headway.core.sequence import FINISHED, REJECTED, WAITING, Sequence
 
 PROGRESS_STRIDE = 1024  # arrivals from one progress report to the next
 
@@ -32,7 +31,6 @@ class Outcomes:
         self.start = array("d", never)
         self.first_token = array("d", never)
         self.finish = array("d", never)
-        self.largest_gap = array("d", never)
         self.generated = array("q", [0]) * rows
         self.evictions = array("q", [0]) * rows
         self.state = array("b", [0]) * rows
@@ -87,7 +85,7 @@ class SimulatedEngine:
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
         self._watch_fresh = self._pausing or not self.emits
         self.now: float = 0.0
-        self.busy: float = 0.0
+        self.idle: float = 0.0
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.decoding = Decoding()
@@ -102,9 +100,6 @@ class SimulatedEngine:
         self._joined_at: dict[Sequence, float] = {}  # of fresh sequences, while decodes are paused
         self._apart: set[Sequence] = set()  # whose first gap is noted apart
         self._delivered: float = 0.0  # end of the last decode iteration
-        # Largest gap since any clock: a stack of (last clock, gap) with falling gaps.
-        self._gap_clocks: list[int] = []
-        self._gaps: list[float] = []
 
     def run(self) -> bool:
         """Run until every request has ended; return False when interrupted before that (Ctrl-C)."""
@@ -116,23 +111,43 @@ class SimulatedEngine:
         return True
 
     def _step(self) -> bool:
-        """Go on by one planned iteration and the quiet ones after it; return False at the end."""
-        now = self.now
-        if self.arrivals[self.arrived] <= now:
-            self._submit(now)
+        """Go on by the quiet iterations up to the next event, or by one planned iteration; False at the end."""
+        if self.arrivals[self.arrived] <= self.now:
+            self._submit(self.now)
+        if self.fast_forward and self._coast():
+            return True
         scheduler = self.scheduler
-        if self.block == 1 or scheduler.ledger.clock + 1 not in self._calendar:
-            batch = scheduler.plan(now)
-        else:
-            batch = scheduler.plan(now, self._ending(self._calendar[scheduler.ledger.clock + 1]))
+        clock = scheduler.ledger.clock + 1
+        due = self._calendar.get(clock)
+        now = self.now
+        batch = scheduler.plan(now, self._ending(due) if due and self.block > 1 else ())
         if batch.evicted or batch.ended:
             self._set_back(batch)
-        if batch.decode_positions or batch.prefill_positions:
-            self._execute(batch)
-            if self.fast_forward:
-                self._coast()
-            return True
-        return bool(batch.ended) or self._wait(now)
+        if not (batch.decodes or batch.chunks):
+            return bool(batch.ended) or self._wait(now)
+        finished: list[Sequence] = []
+        span = self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
+        self.now = end = now + span
+        if batch.decodes:
+            gap = span + (now - self._delivered)
+            if self._fresh:
+                self._first_decode(end, paused=now != self._delivered)
+            self._segments.extend((clock - 1, 1, gap, gap))
+            self._delivered = end
+            if due is not None:
+                finished = self._calendar.pop(clock)
+        else:
+            clock -= 1
+        if batch.joined:
+            self._join(batch.joined, clock, end, finished)
+            if not scheduler.decodes:
+                self._delivered = end  # nobody is paused: gaps count from here
+        scheduler.complete(batch, end, finished)
+        if finished:
+            self._finish(finished, clock, end)
+        if end >= self._sample_at:
+            self._sample(now)
+        return True
 
     def _submit(self, now: float) -> None:
         arrivals, arrived = self.arrivals, self.arrived
@@ -154,8 +169,11 @@ class SimulatedEngine:
             wake = min(wake, self.scheduler.steady_until())
             if not now < wake < math.inf:
                 raise HeadwayError(f"the policy leaves {waiting} requests waiting for ever on an empty engine")
+        if wake == math.inf:
+            return False
         self.now = wake
-        return wake < math.inf
+        self.idle += wake - now
+        return True
 
     def _ending(self, due: list[Sequence]) -> list[tuple[Sequence, int]]:
         """Positions that the last blocks of these sequences leave empty, where any are."""
@@ -167,40 +185,8 @@ class SimulatedEngine:
                 ending.append((seq, empty))
         return ending
 
-    def _execute(self, batch: Batch) -> None:
-        """Run the planned iteration and book what it brought."""
-        scheduler = self.scheduler
-        start = self.now
-        span = self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
-        now = self.now = start + span
-        self.busy += span
-        clock = scheduler.ledger.clock
-        finished: list[Sequence] | None = None
-        if batch.decodes:
-            gap = span + (start - self._delivered)
-            if self._fresh:
-                self._first_decode(now, paused=start != self._delivered)
-            self._book_gap(clock, 1, gap, gap)
-            self._delivered = now
-            clock += 1
-            finished = self._calendar.pop(clock, None)
-        if batch.joined:
-            finished = self._join(batch.joined, clock, now, finished)
-            if not scheduler.decodes:
-                self._delivered = now  # nobody is paused: gaps count from here
-        if finished:
-            scheduler.complete(batch, now, finished)
-            for seq in finished:
-                self._end(seq, now)
-        else:
-            scheduler.complete(batch, now)
-        if now >= self._sample_at:
-            self._sample(start)
-
-    def _join(
-        self, joined: list[Sequence], clock: int, now: float, finished: list[Sequence] | None
-    ) -> list[Sequence] | None:
-        """Book when the answers of those that decode from now on will end; some have nothing to decode."""
+    def _join(self, joined: list[Sequence], clock: int, now: float, finished: list[Sequence]) -> None:
+        """Book when the answers of those that decode from now on will end; those with nothing to decode end now."""
         for seq in joined:
             row = seq.request.id
             remaining = self.outputs[row] - seq.generated
@@ -208,7 +194,6 @@ class SimulatedEngine:
                 remaining -= 1
                 self._deliver_first(seq, row, now)
             if remaining <= 0:
-                finished = finished or []
                 finished.append(seq)
                 continue
             due = clock - (-remaining // self.block)
@@ -221,7 +206,6 @@ class SimulatedEngine:
             self._booked[row] = due
             if self._watch_fresh:
                 self._fresh.append(seq)
-        return finished
 
     def _deliver_first(self, seq: Sequence, row: int, now: float) -> None:
         """The first token since (re)admission: the request's first one, or the end of the gap that eviction made."""
@@ -249,66 +233,48 @@ class SimulatedEngine:
     def _note_gap(self, row: int, seconds: float) -> None:
         """Note a gap that is one request's alone."""
         self.decoding.stray.extend((row, seconds))
-        largest = self.outcomes.largest_gap
-        if not largest[row] >= seconds:
-            largest[row] = seconds
 
-    def _coast(self) -> None:
-        """Take the iterations in which nothing is decided, up to the next arrival or ending, in one step."""
+    def _coast(self) -> bool:
+        """Take the iterations in which nothing is decided, up to the next arrival or ending; False if there is none."""
         scheduler = self.scheduler
         steps = scheduler.quiet()
         if steps < 1:
-            return
+            return False
         ledger = scheduler.ledger
-        clock, used = ledger.clock, ledger.used
+        clock = ledger.clock
         due = self._due
         while due[0] <= clock:
             heapq.heappop(due)
-        steps = min(steps, due[0] - 1 - clock)
+        if steps > due[0] - 1 - clock:
+            steps = due[0] - 1 - clock
         now = self.now
+        if steps < 1 or now != self._delivered:  # the gap after a pause is no part of a segment
+            return False
         limit = self.arrivals[self.arrived]
-        if scheduler.waiting:
-            limit = min(limit, scheduler.steady_until())
-        if steps < 1 or now >= limit or now != self._delivered:  # the gap after a pause is no part of a row
-            return
-        growth = scheduler.decodes * self.block
-        cost = self.cost
-        taken, end = cost.coast(now, limit, steps, growth, used)
+        if limit > scheduler.quiet_until:
+            limit = scheduler.quiet_until
+            if now >= limit:
+                return False
+        decode, prefill = scheduler.decodes * self.block, scheduler.quiet_chunk
+        taken, end, first, last = self.cost.coast(now, limit, steps, decode, ledger.used, prefill)
         scheduler.advance(taken)
-        first = cost.seconds(0, growth, used + growth)
         if self._fresh:
             self._first_decode(now + first, paused=False)
-        self._book_gap(clock, taken, first, cost.seconds(0, growth, ledger.used))
-        self.busy += end - now
+        self._segments.extend((clock, taken, first, last))
         self.now = self._delivered = end
         if end >= self._sample_at:
             self._sample(now)
-
-    def _book_gap(self, clock: int, steps: int, first: float, last: float) -> None:
-        """Note decode iterations `clock + 1 .. clock + steps`, whose gaps grow from `first` to `last` seconds."""
-        self._segments.extend((clock, steps, first, last))
-        gaps, clocks = self._gaps, self._gap_clocks
-        while gaps and gaps[-1] <= last:
-            gaps.pop()
-            clocks.pop()
-        gaps.append(last)
-        clocks.append(clock + steps)
+        return True
 
     def _leave(self, seq: Sequence, clock: int) -> None:
-        """A sequence stops decoding after `clock` decode iterations: keep its residence and its largest gap."""
-        row = seq.request.id
+        """A sequence stops decoding after `clock` decode iterations: keep its residence."""
         # The first decode delivers the first token where prefill did not: no gap lies before it.
         joined = seq.joined if self.emits else seq.joined + 1
         if self._apart and seq in self._apart:
             self._apart.remove(seq)
             joined += 1
-        if clock <= joined:
-            return
-        self._residence.extend((row, joined, clock))
-        gap = self._gaps[bisect_left(self._gap_clocks, joined + 1)]
-        largest = self.outcomes.largest_gap
-        if not largest[row] >= gap:
-            largest[row] = gap
+        if clock > joined:
+            self._residence.extend((seq.request.id, joined, clock))
 
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
@@ -319,7 +285,7 @@ class SimulatedEngine:
                 self._booked[seq.request.id] = 0
                 self._leave(seq, self.scheduler.ledger.clock)
                 self._note_last_delivery(seq)
-            if seq.state != 0:
+            if seq.state != WAITING:
                 self._end(seq, self.now)
 
     def _note_last_delivery(self, seq: Sequence) -> None:
@@ -331,20 +297,31 @@ class SimulatedEngine:
         if self.emits:
             self.outcomes.finish[seq.request.id] = self._joined_at.pop(seq, self._delivered)
 
+    def _finish(self, finished: list[Sequence], clock: int, now: float) -> None:
+        """Keep what is known of requests whose answers are complete."""
+        outcomes, booked, outputs = self.outcomes, self._booked, self.outputs
+        for seq in finished:
+            row = seq.request.id
+            if booked[row]:
+                booked[row] = 0
+                self._leave(seq, clock)
+            outcomes.start[row] = seq.start
+            outcomes.finish[row] = now
+            outcomes.state[row] = FINISHED
+            outcomes.generated[row] = outputs[row]
+            if seq.evictions:
+                outcomes.evictions[row] = seq.evictions
+
     def _end(self, seq: Sequence, now: float) -> None:
-        """A request has ended: finished, or rejected with a reason."""
+        """Keep what is known of a request that ended without a complete answer."""
         row = seq.request.id
         outcomes = self.outcomes
-        if self._booked[row]:
-            self._booked[row] = 0
-            self._leave(seq, self.scheduler.ledger.clock)
         if seq.start >= 0:
             outcomes.start[row] = seq.start
         outcomes.finish[row] = now
         outcomes.state[row] = seq.state
-        outcomes.generated[row] = self.outputs[row] if seq.state == FINISHED else seq.generated
-        if seq.evictions:
-            outcomes.evictions[row] = seq.evictions
+        outcomes.generated[row] = seq.generated
+        outcomes.evictions[row] = seq.evictions
         if seq.reason is not None:
             outcomes.reasons[row] = seq.reason
 

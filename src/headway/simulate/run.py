@@ -16,6 +16,7 @@ from headway.core.engine import EngineProfile, preset
 from headway.core.request import Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
+from headway.measure.gaps import largest_gaps
 from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
@@ -71,16 +72,19 @@ def simulate(
     )
     with _collector_at_rest():
         complete = host.run()
-    outcomes = _outcomes(frame, host)
+    segments, residence, stray = segments_of(host), residence_of(host), stray_of(host)
+    outcomes = _outcomes(frame, host, largest_gaps(frame.height, segments, residence, stray))
+    ended = outcomes["outcome"].is_not_null()
     return RunRecord(
         policy=policy.name,
         engine=engine.name,
         workload=trace.name,
         seed=seed,
-        outcomes=outcomes.filter(pl.col("outcome").is_not_null()),
-        segments=_segments(host),
+        outcomes=outcomes.filter(ended),
+        segments=segments,
         totals=_totals(host, scheduler, outcomes, arrivals[0]),
-        residence=_residence(host, outcomes["outcome"].is_not_null()),
+        residence=_of_ended(residence, ended),
+        stray=_of_ended(stray, ended),
         timeline=pl.DataFrame(host.timeline, schema=TIMELINE_SCHEMA, orient="row"),
         wall_seconds=time.perf_counter() - began,
         partial=not complete,
@@ -128,7 +132,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
     )
 
 
-def _outcomes(frame: pl.DataFrame, host: SimulatedEngine) -> pl.DataFrame:
+def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -> pl.DataFrame:
     """Build the rows of the record from the trace's columns and what the host saw."""
     seen = host.outcomes
     rows = frame.height
@@ -160,26 +164,38 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine) -> pl.DataFrame:
         counts("output_tokens", seen.generated),
         text("predicted"),
         text("true_class"),
-        seconds("largest_gap"),
+        pl.Series("largest_gap", largest, nan_to_null=True),
         counts("evictions", seen.evictions),
         states.replace_strict(OUTCOMES, default=None, return_dtype=pl.String),
         reasons,
     ).select(*OUTCOME_SCHEMA)
 
 
-def _segments(host: SimulatedEngine) -> Segments:
+def segments_of(host: SimulatedEngine) -> Segments:
+    """Return the decode iterations of a run."""
     clock, steps, first, last = np.frombuffer(host.decoding.segments).reshape(-1, 4).T
     return Segments(clock.astype(np.int64), steps.astype(np.int64), first.copy(), last.copy())
 
 
-def _residence(host: SimulatedEngine, ended: pl.Series) -> pl.DataFrame:
-    """Who decoded when, by row of the outcomes: those of requests that have ended."""
+def residence_of(host: SimulatedEngine) -> pl.DataFrame:
+    """Return who decoded when."""
     rows = np.frombuffer(host.decoding.residence, dtype=np.int64).reshape(-1, 3)
-    if not ended.all():
-        kept = ended.to_numpy()
-        rows = rows[kept[rows[:, 0]]]
-        rows[:, 0] = (np.cumsum(kept) - 1)[rows[:, 0]]
     return pl.DataFrame({name: rows[:, index] for index, name in enumerate(RESIDENCE_SCHEMA)})
+
+
+def stray_of(host: SimulatedEngine) -> pl.DataFrame:
+    """Return the gaps that are one request's alone."""
+    row, seconds = np.frombuffer(host.decoding.stray).reshape(-1, 2).T
+    return pl.DataFrame({"row": row.astype(np.int64), "seconds": seconds})
+
+
+def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
+    """Keep the rows of requests that have ended, numbered as these are in the outcomes."""
+    if ended.all():
+        return table
+    place = ended.cast(pl.Int64).cum_sum() - 1
+    kept = table.filter(ended.gather(table["row"]))
+    return kept.with_columns(place.gather(kept["row"]).alias("row"))
 
 
 def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
@@ -190,7 +206,7 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         prefill_positions=scheduler.prefill_positions,
         decode_positions=scheduler.decode_positions,
         seconds=(last if isinstance(last, float) else first_arrival) - first_arrival,
-        busy_seconds=host.busy,
+        busy_seconds=host.now - host.idle,
         token_budget=scheduler.engine.token_budget,
         kv_capacity=scheduler.engine.kv_tokens,
         kv_token_iterations=scheduler.kv_token_iterations,

@@ -121,7 +121,7 @@ class NaiveEngine:
         evicted = set_back
         on_time = self.clock % engine.admission_interval == 0 and self.clock != self.last_round
         due = engine.admission_interval == 1 or not self._decoding() or on_time
-        if due and not evicted and self._queue():
+        if due and space > 0 and not evicted and self._queue():
             self._admit(space, chunks)
         if pausing and not chunks:
             decoding, set_back = self._decode()

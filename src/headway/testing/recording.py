@@ -39,11 +39,12 @@ class RecordingScheduler(Scheduler):
 
     def advance(self, steps: int) -> None:
         """Take quiet iterations, and remember each as the plan that it would have been."""
-        used, growth = self.ledger.used, self.decodes * self.engine.decode_block
+        used, decoded, chunk = self.ledger.used, self.decodes * self.engine.decode_block, self.quiet_chunk
+        chunks = ("chunks", (self.partials[0].request.id, chunk)) if chunk else ("chunks",)
         super().advance(steps)
         for step in range(1, steps + 1):
-            empty = [(name,) for name in ("chunks", "admitted", "joined", "evicted", "ended")]
-            self._remember(*empty, ("decode", self.decodes, growth, used + step * growth))
+            nobody = [(name,) for name in ("admitted", "joined", "evicted", "ended")]
+            self._remember(chunks, *nobody, ("decode", self.decodes, decoded, used + step * (decoded + chunk)))
 
     def _remember(self, *parts: tuple[object, ...]) -> None:
         self.plans.append(parts)

@@ -44,12 +44,14 @@ class AgingOrder(ShortFirst):
         self.sample = RunningQuantile(self.gamma)
         self.recent: deque[int] = deque()
 
-    def push(self, seq: Sequence, now: float) -> None:
+    def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail; a waiting request is part of the queue's sample."""
-        super().push(seq, now)
+        foremost = super().push(seq, now)
         if self.by_queue:
             # Waits grow at the same pace, so the order statistic of -arrival serves at every later time.
             self.sample.add(-seq.arrival, seq.ticket)
+            return True  # the threshold has moved
+        return foremost
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """Its wait is over: it leaves the queue's sample, or joins the history's."""

@@ -19,9 +19,10 @@ class Fcfs(Order):
         super().__init__()
         self.queue: deque[Sequence] = deque()
 
-    def push(self, seq: Sequence, now: float) -> None:
+    def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail."""
         self.queue.append(seq)
+        return first_waiting(self.queue) is seq
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the head, unless memory refused it."""

@@ -52,6 +52,10 @@ class QuotaAging(AgingOrder):
         self._behind: Iterator[Sequence] | None = None  # where "oldest-that-fits" looks next
         self._unaged: Sequence | None = None  # the first request in line that it found not aged
 
+    def push(self, seq: Sequence, now: float) -> bool:
+        """Join the tail; any request may be the next one to age where all aged ones were refused."""
+        return super().push(seq, now) or self.when_refused == "oldest-that-fits"
+
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the promotion that is due, or the short head, or the long head."""
         if refused is None:

@@ -27,9 +27,11 @@ class ShortFirst(Order):
         self.short: deque[Sequence] = deque()
         self.long_: deque[Sequence] = deque()  # the bare word is a type in C
 
-    def push(self, seq: Sequence, now: float) -> None:
+    def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail of the predicted class."""
-        (self.long_ if self.is_long(seq) else self.short).append(seq)
+        queue = self.long_ if self.is_long(seq) else self.short
+        queue.append(seq)
+        return first_waiting(queue) is seq
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the short head, or the long head when no short one waits, unless memory refused it."""
