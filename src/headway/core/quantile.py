@@ -20,90 +20,87 @@ def exact(level: float) -> Fraction:
 class RunningQuantile:
     """The ceil(level * n)-th smallest of a changing set of numbers, in O(log n) a change.
 
-    Two heaps meet at the quantile. Values that may be removed are added with a ticket; removal is lazy.
+    Two heaps of plain numbers meet at the quantile. A removed value is noted and taken off once it is on top.
+
+    Attributes:
+        value: the quantile; infinite while the set is empty.
     """
 
-    __slots__ = ("_below", "_denominator", "_gone", "_high", "_low", "_numerator", "_size_high", "_size_low")
+    __slots__ = (
+        "_denominator",
+        "_gone_high",
+        "_gone_low",
+        "_high",
+        "_low",
+        "_numerator",
+        "_size_high",
+        "_size_low",
+        "value",
+    )
 
     def __init__(self, level: float) -> None:
         fraction = exact(level)
         self._numerator: int = fraction.numerator
         self._denominator: int = fraction.denominator
-        self._low: list[tuple[float, int]] = []  # negated: the largest of the lower part on top
-        self._high: list[tuple[float, int]] = []
-        self._below: dict[int, bool] = {}  # ticket -> whether it lies in the lower part
-        self._gone: set[int] = set()  # removed, and still in a heap; never on top of one
+        self._low: list[float] = []  # negated: the largest of the lower part on top
+        self._high: list[float] = []
+        self._gone_low: dict[float, int] = {}  # removed and still in the heap, never on top: how often
+        self._gone_high: dict[float, int] = {}
         self._size_low: int = 0
         self._size_high: int = 0
+        self.value: float = math.inf
 
     def __len__(self) -> int:
         return self._size_low + self._size_high
 
-    def value(self) -> float:
-        """Return the quantile; infinite while the set is empty."""
-        return -self._low[0][0] if self._size_low else math.inf
-
-    def add(self, value: float, ticket: int = -1) -> None:
-        """Add a value; with a ticket (>= 0, unique) it can be removed later."""
+    def add(self, value: float) -> None:
+        """Add a value."""
         low, high = self._low, self._high
         # One part grows by one, and by the rank it is known which: the value goes there, or changes place with the
         # other part's top on its way.
-        below = self._rank(self._size_low + self._size_high + 1) > self._size_low
-        if below:
+        count = self._size_low + self._size_high + 1
+        if -(-self._numerator * count // self._denominator) > self._size_low:
             self._size_low += 1
-            if self._size_high and value > high[0][0]:
-                value, ticket = self._replaced(high, value, ticket, below=False)
-            heapq.heappush(low, (-value, ticket))
+            if self._size_high and value > high[0]:
+                value = heapq.heapreplace(high, value)
+            heapq.heappush(low, -value)
         else:
             self._size_high += 1
-            if self._size_low and value < -low[0][0]:
-                negated, ticket = self._replaced(low, -value, ticket, below=True)
-                value = -negated
-            heapq.heappush(high, (value, ticket))
-        if ticket >= 0:
-            self._below[ticket] = below
-        if self._gone:
+            if value < -low[0]:
+                value = -heapq.heapreplace(low, -value)
+            heapq.heappush(high, value)
+        if self._gone_low or self._gone_high:
             self._clear()
+        self.value = -low[0]
 
-    def remove(self, ticket: int) -> None:
-        """Remove the value that was added with this ticket; unknown tickets are ignored."""
-        below = self._below.pop(ticket, None)
-        if below is None:
-            return
-        self._gone.add(ticket)
-        if below:
+    def remove(self, value: float) -> None:
+        """Remove a value that is in the set, once."""
+        if value <= -self._low[0]:  # equal values are alike: one of them is on top of the lower part
             self._size_low -= 1
+            self._gone_low[-value] = self._gone_low.get(-value, 0) + 1
         else:
             self._size_high -= 1
+            self._gone_high[value] = self._gone_high.get(value, 0) + 1
         self._clear()
         count = self._size_low + self._size_high
-        rank_now = self._rank(count) if count else 0
-        if self._size_low < rank_now:
-            value, moved = heapq.heappop(self._high)
-            heapq.heappush(self._low, (-value, moved))
+        wanted = -(-self._numerator * count // self._denominator)
+        if self._size_low < wanted:
+            heapq.heappush(self._low, -heapq.heappop(self._high))
             self._size_low += 1
             self._size_high -= 1
-            self._below[moved] = True
-        elif self._size_low > rank_now:
-            value, moved = heapq.heappop(self._low)
-            heapq.heappush(self._high, (-value, moved))
+        elif self._size_low > wanted:
+            heapq.heappush(self._high, -heapq.heappop(self._low))
             self._size_low -= 1
             self._size_high += 1
-            self._below[moved] = False
         self._clear()
-
-    def _rank(self, count: int) -> int:
-        return -(-self._numerator * count // self._denominator) or 1
-
-    def _replaced(self, heap: list[tuple[float, int]], value: float, ticket: int, *, below: bool) -> tuple[float, int]:
-        """Put a value into a heap in place of its top, which is returned."""
-        if ticket >= 0:
-            self._below[ticket] = below
-        return heapq.heapreplace(heap, (value, ticket))
+        self.value = -self._low[0] if count else math.inf
 
     def _clear(self) -> None:
         """Take removed values off the tops."""
-        gone = self._gone
-        for heap in (self._low, self._high):
-            while heap and heap[0][1] in gone:
-                gone.discard(heapq.heappop(heap)[1])
+        for heap, gone in ((self._low, self._gone_low), (self._high, self._gone_high)):
+            while heap and heap[0] in gone:
+                top = heapq.heappop(heap)
+                if gone[top] == 1:
+                    del gone[top]
+                else:
+                    gone[top] -= 1

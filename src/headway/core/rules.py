@@ -33,7 +33,7 @@ class Order:
         raise NotImplementedError
 
     def push(self, seq: Sequence, now: float) -> bool:
-        """A request arrived; return whether the next candidate may now be another one.
+        """A request arrives now; return whether the next candidate may now be another one.
 
         False lets a refusal stand; True only costs time.
         """

@@ -38,7 +38,47 @@ class Scheduler:
         recomputed: prompt positions that were filled again after an eviction.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
+        quiet_open: an arrival may end them; otherwise nobody could be admitted, whoever comes, and what arrives
+            meanwhile may be submitted before the next plan.
     """
+
+    __slots__ = (
+        "_asked",
+        "_block",
+        "_blocked",
+        "_budget",
+        "_capacity",
+        "_chunk_cap",
+        "_emitted_by_prefill",
+        "_eviction",
+        "_interval",
+        "_last_round",
+        "_memory_keeps_books",
+        "_partial_limit",
+        "_prefill_first",
+        "_sheds",
+        "_slots",
+        "_tickets",
+        "decode_positions",
+        "decodes",
+        "engine",
+        "iterations",
+        "kv_peak",
+        "kv_token_iterations",
+        "ledger",
+        "memory",
+        "oom_events",
+        "order",
+        "partials",
+        "prefill_positions",
+        "quiet_chunk",
+        "quiet_open",
+        "quiet_until",
+        "recomputed",
+        "residents",
+        "shedding",
+        "waiting",
+    )
 
     def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
         self.engine = engine
@@ -59,6 +99,7 @@ class Scheduler:
         self.recomputed: int = 0
         self.quiet_chunk: int = 0
         self.quiet_until: float = math.inf
+        self.quiet_open: bool = True
         self._tickets: int = 0
         self._last_round: int = -1  # decode clock of the last admission round
         self._asked: float = 0.0  # when the order last had the word
@@ -79,7 +120,7 @@ class Scheduler:
         self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
     def submit(self, request: Request, now: float) -> Sequence:
-        """Take a request in; return its sequence.
+        """Take in a request that arrives now; return its sequence.
 
         A prompt above the KV capacity is rejected at once: the returned sequence has that state and a reason.
         """
@@ -124,7 +165,8 @@ class Scheduler:
         space = self._budget
         pausing = self._prefill_first
         if self.decodes and not pausing:
-            space -= self._decode(batch, now, ending)
+            self._decode(batch, now, ending)
+            space -= batch.decode_positions
         if self.partials:
             space = self._continue_prompts(batch, now, space)
         # An iteration that evicts must not admit: it could take its own victim back at once.
@@ -190,7 +232,7 @@ class Scheduler:
             return 0
         growth = decodes * self._block
         steps = _FOR_EVER
-        asking = self.waiting > 0 and len(self.residents) < self._slots
+        open_ = self._sheds or len(self.residents) < self._slots
         if self.partials:
             seq = self.partials[0]
             chunk = space = self._budget - growth
@@ -199,11 +241,12 @@ class Scheduler:
             steps = (seq.prompt - seq.filled - 1) // chunk
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
-            asking = asking and chunk < space and self._partial_limit > 1
+            open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
             self.quiet_chunk = chunk
             growth += chunk
         self.quiet_until = math.inf
-        if asking:
+        self.quiet_open = open_
+        if open_ and self.waiting:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self._asked)
             elif self._round_is_due():
@@ -257,19 +300,17 @@ class Scheduler:
         self._blocked = False
         self.order.remove(seq)
 
-    def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> int:
-        """Let everybody decode; return the positions used."""
-        empty = 0
+    def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
+        """Let everybody decode."""
+        growth = self.decodes * self._block
         for seq, positions in ending:
             seq.ending = positions
-            empty += positions
-        growth = self.decodes * self._block - empty
+            growth -= positions
         if self._eviction and self.ledger.used + growth > self._capacity:
             growth = self._evict(batch, now, growth)
         self.ledger.used += growth
         batch.decodes = self.decodes
         batch.decode_positions = growth
-        return growth
 
     def _evict(self, batch: Batch, now: float, growth: int) -> int:
         """Take KV away until this iteration's growth fits; return what then grows."""

@@ -34,6 +34,7 @@ class Sequence:
         start: boundary at which it was first scheduled, in seconds; -1 before.
         evictions: how often it was evicted.
         reason: why it ended, where it did not finish.
+        mark: the order's own; 0 at first.
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class Sequence:
         "filled",
         "generated",
         "joined",
+        "mark",
         "prompt",
         "reason",
         "request",
@@ -63,6 +65,7 @@ class Sequence:
         self.ending: int = 0
         self.start: float = -1.0
         self.evictions: int = 0
+        self.mark: int = 0
         self.reason: str | None = None
 
     def generated_at(self, clock: int, block: int) -> int:

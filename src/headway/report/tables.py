@@ -49,30 +49,29 @@ class Table:
 
 def waiting_table(comparison: Comparison) -> Table:
     """Return the waits (arrival to first scheduled): of all requests, and the tail by true class."""
-    columns = [
-        _seconds(comparison, "Wait", name.title(), lambda summary: summary.latency.wait, name) for name in STATISTICS
-    ]
-    columns += [
-        _seconds(comparison, "P99 wait by class", label.title(), _class_wait(label), "p99")
+    waits = [(name.title(), _wait, name) for name in STATISTICS]
+    tails = [
+        (label.title(), _class_wait(label), "p99")
         for label in CLASSES
         if any(label in summary.classes for summary in comparison.policies)
     ]
+    columns = _durations(comparison, "Wait", waits) + _durations(comparison, "P99 wait by class", tails)
     return Table("Waiting", _rows(comparison), tuple(columns))
 
 
 def tokens_table(comparison: Comparison) -> Table:
     """Return what users see of tokens: first token, between tokens, largest gap, end to end."""
-    wanted: list[tuple[str, str, Callable[[Summary], Stats]]] = [
-        ("First token (TTFT)", "mean", lambda s: s.latency.ttft),
-        ("First token (TTFT)", "p99", lambda s: s.latency.ttft),
-        ("Between tokens (ITL)", "mean", lambda s: s.latency.itl),
-        ("Between tokens (ITL)", "p99", lambda s: s.latency.itl),
-        ("Largest gap (MTPOT)", "mean", lambda s: s.latency.mtpot),
-        ("Largest gap (MTPOT)", "p99", lambda s: s.latency.mtpot),
-        ("End to end", "mean", lambda s: s.latency.e2e),
-        ("End to end", "p99", lambda s: s.latency.e2e),
+    groups: list[tuple[str, Callable[[Summary], Stats]]] = [
+        ("First token (TTFT)", lambda summary: summary.latency.ttft),
+        ("Between tokens (ITL)", lambda summary: summary.latency.itl),
+        ("Largest gap (MTPOT)", lambda summary: summary.latency.mtpot),
+        ("End to end", lambda summary: summary.latency.e2e),
     ]
-    columns = [_seconds(comparison, group, name.title(), of, name) for group, name, of in wanted]
+    columns = [
+        column
+        for group, of in groups
+        for column in _durations(comparison, group, [(name.title(), of, name) for name in ("mean", "p99")])
+    ]
     return Table("Tokens", _rows(comparison), tuple(columns))
 
 
@@ -125,6 +124,10 @@ def _rows(comparison: Comparison) -> tuple[str, ...]:
     return tuple(summary.policy for summary in comparison.policies)
 
 
+def _wait(summary: Summary) -> Stats:
+    return summary.latency.wait
+
+
 def _class_wait(label: str) -> Callable[[Summary], Stats]:
     return lambda summary: summary.classes[label].wait if label in summary.classes else Stats()
 
@@ -133,18 +136,26 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else share * 100
 
 
-def _seconds(comparison: Comparison, group: str, name: str, of: Callable[[Summary], Stats], statistic: str) -> Column:
+def _durations(
+    comparison: Comparison, group: str, wanted: Sequence[tuple[str, Callable[[Summary], Stats], str]]
+) -> list[Column]:
+    """Return columns of durations in one unit, each from its name, what is measured and which statistic of it."""
+    columns = [(name, [of(summary) for summary in comparison.policies], statistic) for name, of, statistic in wanted]
+    unit, factor = _unit([getattr(one, statistic) for _, stats, statistic in columns for one in stats])
+    return [_duration(group, name, (unit, factor), stats, statistic) for name, stats, statistic in columns]
+
+
+def _duration(group: str, name: str, unit: tuple[str, float], stats: Sequence[Stats], statistic: str) -> Column:
     """Return a column of durations; the lowest is the best."""
-    stats = [of(summary) for summary in comparison.policies]
+    factor = unit[1]
     values: list[float | None] = [getattr(one, statistic) for one in stats]
-    unit, factor = _unit(values)
     decimals = _decimals([None if value is None else value * factor for value in values])
     shown = [None if value is None else round(value * factor, decimals) for value in values]
     cells = tuple(NO_VALUE if value is None else f"{value:,.{decimals}f}" for value in shown)
     spread = tuple(_spread(one.ci95[statistic] if one.ci95 else None, factor, decimals) for one in stats)
     known = {value for value in shown if value is not None}
     best = {row for row, value in enumerate(shown) if len(known) > 1 and value == min(known)}
-    return Column(group, name, unit, cells, spread, frozenset(best))
+    return Column(group, name, unit[0], cells, spread, frozenset(best))
 
 
 def _plain(group: str, name: str, unit: str, values: Sequence[float | None]) -> Column:

@@ -60,6 +60,37 @@ class SimulatedEngine:
         progress: told how many requests have arrived, now and then.
     """
 
+    __slots__ = (
+        "_apart",
+        "_booked",
+        "_calendar",
+        "_delivered",
+        "_due",
+        "_fresh",
+        "_joined_at",
+        "_pausing",
+        "_residence",
+        "_sample_at",
+        "_segments",
+        "_watch_fresh",
+        "arrivals",
+        "arrived",
+        "block",
+        "cost",
+        "decoding",
+        "emits",
+        "fast_forward",
+        "idle",
+        "now",
+        "outcomes",
+        "outputs",
+        "progress",
+        "requests",
+        "sample_every",
+        "scheduler",
+        "timeline",
+    )
+
     def __init__(
         self,
         scheduler: Scheduler,
@@ -114,8 +145,8 @@ class SimulatedEngine:
         """Go on by the quiet iterations up to the next event, or by one planned iteration; False at the end."""
         if self.arrivals[self.arrived] <= self.now:
             self._submit(self.now)
-        if self.fast_forward and self._coast():
-            return True
+        if self.fast_forward and self._coast() and self.arrivals[self.arrived] <= self.now:
+            return True  # what has arrived may change nothing
         scheduler = self.scheduler
         clock = scheduler.ledger.clock + 1
         due = self._calendar.get(clock)
@@ -153,9 +184,9 @@ class SimulatedEngine:
         arrivals, arrived = self.arrivals, self.arrived
         submit, requests = self.scheduler.submit, self.requests
         while arrivals[arrived] <= now:
-            seq = submit(next(requests), now)
+            seq = submit(next(requests), arrivals[arrived])
             if seq.state == REJECTED:
-                self._end(seq, now)
+                self._end(seq, arrivals[arrived])
             arrived += 1
             if self.progress is not None and arrived % PROGRESS_STRIDE == 0:
                 self.progress(arrived)
@@ -187,12 +218,16 @@ class SimulatedEngine:
 
     def _join(self, joined: list[Sequence], clock: int, now: float, finished: list[Sequence]) -> None:
         """Book when the answers of those that decode from now on will end; those with nothing to decode end now."""
+        first_token = self.outcomes.first_token
         for seq in joined:
             row = seq.request.id
             remaining = self.outputs[row] - seq.generated
             if remaining > 0 and self.emits:
                 remaining -= 1
-                self._deliver_first(seq, row, now)
+                if self._pausing or seq.generated:
+                    self._deliver_first(seq, row, now)
+                else:
+                    first_token[row] = now
             if remaining <= 0:
                 finished.append(seq)
                 continue
@@ -250,7 +285,7 @@ class SimulatedEngine:
         now = self.now
         if steps < 1 or now != self._delivered:  # the gap after a pause is no part of a segment
             return False
-        limit = self.arrivals[self.arrived]
+        limit = self.arrivals[self.arrived] if scheduler.quiet_open else math.inf
         if limit > scheduler.quiet_until:
             limit = scheduler.quiet_until
             if now >= limit:

@@ -90,8 +90,9 @@ class NaiveEngine:
             self.rows.append(row)
             if request.prompt_tokens > self.engine.kv_tokens:
                 self._end(row, REJECTED, "kv_capacity")
+                row.finish = request.arrival
             else:
-                self.order.push(row.seq, self.now)
+                self.order.push(row.seq, request.arrival)
         while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
             row = self.rows[self.cancels.pop(0)[1]]
             if row.seq.state == WAITING:

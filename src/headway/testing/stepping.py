@@ -85,10 +85,11 @@ class SteppingHost:
 
     def _arrivals_and_cancels(self) -> None:
         while len(self.rows) < len(self.requests) and self.requests[len(self.rows)].arrival <= self.now:
-            row = Row(self.scheduler.submit(self.requests[len(self.rows)], self.now))
+            request = self.requests[len(self.rows)]
+            row = Row(self.scheduler.submit(request, request.arrival))
             self.rows.append(row)
             if row.seq.state == REJECTED:
-                row.finish = self.now
+                row.finish = request.arrival
         while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
             row = self.rows[self.cancels.pop(0)[1]]
             if row.seq.state in (FINISHED, REJECTED, CANCELLED):

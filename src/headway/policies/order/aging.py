@@ -42,45 +42,44 @@ class AgingOrder(ShortFirst):
         if self.by_queue and window is not None:
             raise InvalidSpec("window goes with reference=history; the queue is its own window")
         self.sample = RunningQuantile(self.gamma)
-        self.recent: deque[int] = deque()
+        self.recent: deque[float] = deque()
+        self._limit: float = math.inf  # the history's quantile, in seconds
+        self.restless = self.by_queue  # an arrival moves the threshold
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail; a waiting request is part of the queue's sample."""
-        foremost = super().push(seq, now)
         if self.by_queue:
             # Waits grow at the same pace, so the order statistic of -arrival serves at every later time.
-            self.sample.add(-seq.arrival, seq.ticket)
-            return True  # the threshold has moved
-        return foremost
+            self.sample.add(-seq.arrival)
+        return super().push(seq, now)
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """Its wait is over: it leaves the queue's sample, or joins the history's."""
-        if self.by_queue:
-            self.sample.remove(seq.ticket)
-            return
         if seq.evictions:
             return  # it started long ago
-        if self.window is None:
-            self.sample.add(now - seq.arrival)
-            return
-        self.sample.add(now - seq.arrival, seq.ticket)
-        self.recent.append(seq.ticket)
-        if len(self.recent) > self.window:
-            self.sample.remove(self.recent.popleft())
+        if self.by_queue:
+            self.sample.remove(-seq.arrival)
+        else:
+            wait = now - seq.arrival
+            self.sample.add(wait)
+            if self.window is not None:
+                self.recent.append(wait)
+                if len(self.recent) > self.window:
+                    self.sample.remove(self.recent.popleft())
+            self._limit = self.sample.value
 
     def remove(self, seq: Sequence) -> None:
         """A request that left the queue without starting leaves the queue's sample."""
-        if self.by_queue:
-            self.sample.remove(seq.ticket)
+        if self.by_queue and seq.evictions == 0:
+            self.sample.remove(-seq.arrival)
 
     def limit(self, now: float) -> float:
         """Return the wait, in seconds, above which a predicted-long request is aged now."""
-        value = self.sample.value()
-        return now + value if self.by_queue else value
+        return now + self.sample.value if self.by_queue else self._limit
 
     def is_aged(self, seq: Sequence, now: float) -> bool:
         """Whether a waiting request has waited longer than the threshold."""
-        return now - seq.arrival > self.limit(now)
+        return now - seq.arrival > (self.limit(now) if self.by_queue else self._limit)
 
     def steady_until(self, now: float) -> float:
         """The oldest predicted-long request may age."""
@@ -91,9 +90,9 @@ class AgingOrder(ShortFirst):
 
         In the queue's sample waits grow together, so that time alone ages nobody.
         """
-        if seq is None or self.by_queue or not len(self.sample) or self.is_aged(seq, now):
+        if seq is None or self.by_queue or self._limit == math.inf or self.is_aged(seq, now):
             return math.inf
-        ages = seq.arrival + self.sample.value()
+        ages = seq.arrival + self._limit
         return ages - _ROUNDING * abs(ages)
 
 

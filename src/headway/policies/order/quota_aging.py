@@ -9,6 +9,7 @@ from headway.core.sequence import WAITING, Sequence
 from headway.core.spec import choice, whole
 from headway.policies.order.aging import AgingOrder
 from headway.policies.order.fcfs import first_waiting
+from headway.policies.order.short_first import LONG
 
 
 class QuotaAging(AgingOrder):
@@ -45,16 +46,14 @@ class QuotaAging(AgingOrder):
         super().__init__(gamma, reference, window, threshold)
         self.k = whole("k", k, 1)
         self.when_refused = choice("refused", refused, ("fall-through", "stop", "oldest-that-fits"))
+        # Where all aged requests were refused, any other may be the next one to age.
+        self.restless = self.restless or self.when_refused == "oldest-that-fits"
         self.count: int = 0
         self.debt: bool = False
         self.promoted: int = 0
         self._promoting: Sequence | None = None
         self._behind: Iterator[Sequence] | None = None  # where "oldest-that-fits" looks next
         self._unaged: Sequence | None = None  # the first request in line that it found not aged
-
-    def push(self, seq: Sequence, now: float) -> bool:
-        """Join the tail; any request may be the next one to age where all aged ones were refused."""
-        return super().push(seq, now) or self.when_refused == "oldest-that-fits"
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the promotion that is due, or the short head, or the long head."""
@@ -87,10 +86,9 @@ class QuotaAging(AgingOrder):
 
     def prefilled(self, seq: Sequence, now: float) -> None:
         """A predicted-short prefill that completes counts, once; the k-th earns the debt."""
-        if self.debt or seq.evictions or self.is_long(seq):
-            return
-        self.count += 1
-        self.debt = self.count >= self.k
+        if not self.debt and seq.mark != LONG and seq.evictions == 0:
+            self.count += 1
+            self.debt = self.count >= self.k
 
     def steady_until(self, now: float) -> float:
         """Ageing matters only while a debt stands, and then to the first request that is not aged yet."""

@@ -6,9 +6,11 @@ from collections import deque
 
 from headway.core.errors import InvalidSpec
 from headway.core.rules import Order
-from headway.core.sequence import Sequence
+from headway.core.sequence import WAITING, Sequence
 from headway.core.spec import number
 from headway.policies.order.fcfs import first_waiting
+
+LONG = 1  # mark of a predicted-long request; others have none
 
 
 class ShortFirst(Order):
@@ -24,14 +26,22 @@ class ShortFirst(Order):
     def __init__(self, threshold: float | None = None) -> None:
         super().__init__()
         self.threshold = None if threshold is None else number("threshold", threshold, 0, float("inf"))
+        self.restless: bool = False  # any arrival may change the next candidate
         self.short: deque[Sequence] = deque()
         self.long_: deque[Sequence] = deque()  # the bare word is a type in C
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail of the predicted class."""
-        queue = self.long_ if self.is_long(seq) else self.short
+        if self.is_long(seq):
+            seq.mark = LONG
+            queue = self.long_
+        else:
+            queue = self.short
         queue.append(seq)
-        return first_waiting(queue) is seq
+        head = queue[0]
+        if self.restless or head is seq:
+            return True
+        return not (head.state == WAITING and head.evictions == 0) and first_waiting(queue) is seq
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Return the short head, or the long head when no short one waits, unless memory refused it."""
