@@ -190,13 +190,16 @@ class Books:
         assert batch.positions or not self.line, "idle while somebody waits"
         due = engine.admission_interval == 1 or not decoding_before
         due = due or (self.clock % engine.admission_interval == 0 and self.clock != self.round_at)
-        space = engine.token_budget - batch.prefill_positions
+        space = engine.token_budget - sum(positions for seq, positions in batch.chunks if seq not in batch.admitted)
         if engine.mode == "mixed":
             space -= batch.decode_positions  # decodes went first
-        if not due or batch.evicted or space <= 0:
+        due = due and space > 0 and not batch.evicted
+        if batch.admitted or (due and self.line):
+            self.round_at = self.clock
+        space -= sum(positions for seq, positions in batch.chunks if seq in batch.admitted)
+        if not due or space <= 0 or len(self.held) >= engine.slots:
             return
-        self.round_at = self.clock
-        if len(self.held) >= engine.slots or self.partial() >= (engine.partial_prompts or engine.max_sequences):
+        if self.partial() >= (engine.partial_prompts or engine.max_sequences):
             return
         promised = sum(held.prompt - held.filled for held in self.held.values())
         for seq in self.model.answers(now):

@@ -97,7 +97,7 @@ def compare(
                 each=keep,
             )
     except KeyboardInterrupt:
-        fail("interrupted before the first result; nothing was written")
+        fail("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
     _deliver(comparison, outputs, rows)
     if comparison.partial:

@@ -35,9 +35,7 @@ class CostModel:
         """
         raise NotImplementedError
 
-    def coast(
-        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
-    ) -> tuple[int, float]:
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0) -> Coast:
         """Run up to `steps` iterations of equal counts that start before `limit`.
 
         Returns how many ran, the time after them, and the spans of the first and the last one; those in between lie
@@ -80,9 +78,7 @@ class Piecewise(CostModel):
         over = prefill + decode - self.b0
         return self.c0 + self.a * over if over > 0.0 else self.c0
 
-    def coast(
-        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
-    ) -> tuple[int, float]:
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0) -> Coast:
         """Every step takes the same time; see the base class."""
         return _run_constant(now, limit, steps, self.seconds(prefill, decode, context))
 
@@ -106,9 +102,7 @@ class Linear(CostModel):
         """Time of one iteration, in seconds."""
         return self.c0 + self.prefill * prefill + self.decode * decode + self.context * context
 
-    def coast(
-        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
-    ) -> tuple[int, float]:
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0) -> Coast:
         """Only the context term changes from step to step; see the base class."""
         base = self.c0 + self.prefill * prefill + self.decode * decode
         slope = self.context
@@ -160,9 +154,7 @@ class Roofline(CostModel):
         compute = self.flop * prefill / self.prefill_flops + self.flop * decode / self.decode_flops
         return self.c0 + (max(compute, memory))
 
-    def coast(
-        self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0
-    ) -> tuple[int, float]:
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0) -> Coast:
         """Run until memory overtakes compute at the most, so that spans change linearly; see the base class."""
         growth = prefill + decode
         compute = self.flop * prefill / self.prefill_flops + self.flop * decode / self.decode_flops
@@ -186,13 +178,14 @@ class Roofline(CostModel):
         return taken, now, first, span
 
     def _flat(self, steps: int, growth: int, context: int, compute: float) -> int:
-        """How many of the steps are bound by compute: at least 1, by the caller's test."""
+        """How many of the steps are bound by compute; the first one is, by the caller's test."""
         if self.kv_bytes == 0.0:
             return steps
-        flat = min(steps, int((compute * self.memory - self.weights) / self.kv_bytes - context) // growth)
+        room = (compute * self.memory - self.weights) / self.kv_bytes - context  # tokens up to the knee, nearly
+        flat = int(min(float(steps), room / growth + 1.0))
         while flat > 1 and (self.weights + self.kv_bytes * (context + growth * flat)) / self.memory > compute:
             flat -= 1
-        return max(flat, 1)
+        return min(max(flat, 1), steps)
 
 
 class Concurrency(CostModel):

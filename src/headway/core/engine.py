@@ -269,7 +269,9 @@ _COSTS = {
 
 
 def _cost(name: str, table: dict[str, Any]) -> CostModel:
-    kind = table.pop("kind", None)
+    if "kind" not in table:
+        raise InvalidEngine(f"engine '{name}': cost kind is missing; known: {', '.join(sorted(_COSTS))}")
+    kind = table.pop("kind")
     if not isinstance(kind, str) or kind not in _COSTS:
         raise InvalidEngine(f"engine '{name}': cost kind = {kind!r}; {nearest(str(kind), _COSTS)}")
     make, known, required = _COSTS[kind]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from fractions import Fraction
+from heapq import heappop, heappush, heapreplace
 
 
 def rank(level: Fraction, count: int) -> int:
@@ -58,17 +58,17 @@ class RunningQuantile:
         low, high = self._low, self._high
         # One part grows by one, and by the rank it is known which: the value goes there, or changes place with the
         # other part's top on its way.
-        count = self._size_low + self._size_high + 1
-        if -(-self._numerator * count // self._denominator) > self._size_low:
-            self._size_low += 1
+        size = self._size_low
+        if -(-self._numerator * (size + self._size_high + 1) // self._denominator) > size:
+            self._size_low = size + 1
             if self._size_high and value > high[0]:
-                value = heapq.heapreplace(high, value)
-            heapq.heappush(low, -value)
+                value = heapreplace(high, value)
+            heappush(low, -value)
         else:
             self._size_high += 1
             if value < -low[0]:
-                value = -heapq.heapreplace(low, -value)
-            heapq.heappush(high, value)
+                value = -heapreplace(low, -value)
+            heappush(high, value)
         if self._gone_low or self._gone_high:
             self._clear()
         self.value = -low[0]
@@ -85,11 +85,11 @@ class RunningQuantile:
         count = self._size_low + self._size_high
         wanted = -(-self._numerator * count // self._denominator)
         if self._size_low < wanted:
-            heapq.heappush(self._low, -heapq.heappop(self._high))
+            heappush(self._low, -heappop(self._high))
             self._size_low += 1
             self._size_high -= 1
         elif self._size_low > wanted:
-            heapq.heappush(self._high, -heapq.heappop(self._low))
+            heappush(self._high, -heappop(self._low))
             self._size_low -= 1
             self._size_high += 1
         self._clear()
@@ -99,7 +99,7 @@ class RunningQuantile:
         """Take removed values off the tops."""
         for heap, gone in ((self._low, self._gone_low), (self._high, self._gone_high)):
             while heap and heap[0] in gone:
-                top = heapq.heappop(heap)
+                top = heappop(heap)
                 if gone[top] == 1:
                     del gone[top]
                 else:

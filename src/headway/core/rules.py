@@ -93,11 +93,9 @@ class MemoryRule:
     Attributes:
         steady: a refusal holds until something leaves: more decoding never turns it into an admission. The scheduler
             then need not ask again in between.
-        keeps_books: the rule wants to be told who was admitted, joined, left and finished.
     """
 
     steady: bool = True
-    keeps_books: bool = False
 
     def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
         """May `seq` be admitted now? Not asked when nothing is resident: then everything that fits at all may join."""

@@ -9,7 +9,7 @@ ending, whatever the size of the batch or of the queue.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 
 from headway.core.batch import Batch
@@ -43,6 +43,7 @@ class Scheduler:
     """
 
     __slots__ = (
+        "_ask",
         "_asked",
         "_block",
         "_blocked",
@@ -53,7 +54,10 @@ class Scheduler:
         "_eviction",
         "_interval",
         "_last_round",
-        "_memory_keeps_books",
+        "_memory_listens",
+        "_order_admits",
+        "_order_finishes",
+        "_order_prefills",
         "_partial_limit",
         "_prefill_first",
         "_sheds",
@@ -105,7 +109,18 @@ class Scheduler:
         self._asked: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
-        # Read in every iteration: attributes of a frozen dataclass are no slower, properties are.
+        # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
+        self._order_admits: bool = type(order).admitted is not Order.admitted
+        self._order_prefills: bool = type(order).prefilled is not Order.prefilled
+        self._order_finishes: bool = type(order).finished is not Order.finished
+        self._memory_listens: bool = any(
+            getattr(type(memory), event) is not getattr(MemoryRule, event)
+            for event in ("admitted", "joined", "left", "finished")
+        )
+        self._ask: Callable[[float, int, Sequence | None], Sequence | None] = (
+            order.candidate if type(order).next is Order.next else order.next
+        )
+        # Read in every iteration.
         self._sheds: bool = not shedding.idle
         self._slots: int = engine.slots
         self._block: int = engine.decode_block
@@ -115,7 +130,6 @@ class Scheduler:
         self._partial_limit: int = engine.partial_prompts or engine.max_sequences
         self._interval: int = engine.admission_interval
         self._eviction: bool = engine.eviction
-        self._memory_keeps_books: bool = memory.keeps_books
         self._prefill_first: bool = engine.mode == "prefill-first"
         self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
@@ -131,7 +145,7 @@ class Scheduler:
             seq.reason = "kv_capacity"
             return seq
         self.waiting += 1
-        if self.order.push(seq, now):
+        if self.order.push(seq, now) is not False:  # an own order may have forgotten to say
             self._blocked = False
         if self._sheds:
             self.shedding.push(seq, now)
@@ -178,6 +192,8 @@ class Scheduler:
             if not self.waiting or not (batch.evicted or batch.ended):
                 return batch
             self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
+            if not batch.chunks:
+                return batch
         batch.context = used = ledger.used
         self.iterations += 1
         self.decode_positions += batch.decode_positions
@@ -206,7 +222,7 @@ class Scheduler:
             seq.joined = clock
             seq.generated += self._emitted_by_prefill
             self.decodes += 1
-            if self._memory_keeps_books:
+            if self._memory_listens:
                 self.memory.joined(seq, ledger)
         for seq in finished:
             decoded = (clock - seq.joined) * self._block - seq.ending
@@ -215,10 +231,11 @@ class Scheduler:
             ledger.used -= seq.filled + decoded
             self._vacate(seq)
             self.decodes -= 1
-            if self._memory_keeps_books:
+            if self._memory_listens:
                 self.memory.left(seq, ledger)
                 self.memory.finished(seq, ledger)
-            self.order.finished(seq, now)
+            if self._order_finishes:
+                self.order.finished(seq, now)
 
     def quiet(self) -> int:
         """How many of the next iterations decide nothing, if the host has no news in that time?
@@ -351,7 +368,8 @@ class Scheduler:
             ledger.unfilled -= seq.prompt - seq.filled
             self.partials.remove(seq)
         self._vacate(seq)
-        self.memory.left(seq, ledger)
+        if self._memory_listens:
+            self.memory.left(seq, ledger)
 
     def _vacate(self, seq: Sequence) -> None:
         del self.residents[seq]
@@ -360,13 +378,12 @@ class Scheduler:
 
     def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
         """Fill prompts that earlier iterations began, oldest first; return the space left."""
-        partials = self.partials
-        self.partials = []
-        for index, seq in enumerate(partials):
+        for seq in self.partials:
             if space <= 0:
-                self.partials += partials[index:]
                 break
             space -= self._fill(batch, seq, now, space)
+        if batch.joined:
+            self.partials = [seq for seq in self.partials if seq.filled < seq.prompt]
         if self.partials and self._eviction and not batch.chunks and not self.decodes:
             # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
             self._take_back(batch, self.memory.victim(self.residents, self.ledger), now, alone=False)
@@ -393,10 +410,9 @@ class Scheduler:
                 self.recomputed += take
         if take == need:
             batch.joined.append(seq)
-            self.order.prefilled(seq, now)
+            if self._order_prefills:
+                self.order.prefilled(seq, now)
             self._blocked = False
-        else:
-            self.partials.append(seq)
         return take
 
     def _round_is_due(self) -> bool:
@@ -413,7 +429,7 @@ class Scheduler:
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         refused: Sequence | None = None
         while space > 0 and len(residents) < self._slots and len(self.partials) < self._partial_limit:
-            seq = order.next(now, space, refused)
+            seq = order.next(now, space, refused) if order.returned else self._ask(now, space, refused)
             if seq is None:
                 self._blocked = refused is None or memory.steady
                 return
@@ -429,7 +445,10 @@ class Scheduler:
             ledger.residents += 1
             ledger.unfilled += seq.prompt
             batch.admitted.append(seq)
-            order.admitted(seq, now)
-            if self._memory_keeps_books:
+            if self._order_admits:
+                order.admitted(seq, now)
+            if self._memory_listens:
                 memory.admitted(seq, ledger)
             space -= self._fill(batch, seq, now, space)
+            if seq.filled < seq.prompt:
+                self.partials.append(seq)

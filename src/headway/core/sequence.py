@@ -23,6 +23,7 @@ class Sequence:
 
     Attributes:
         request: what the client asked for.
+        id: the request's, the host's number for it.
         arrival: the request's arrival, in seconds.
         ticket: its place in the order of submission; ties are broken by it.
         state: one of the integers above.
@@ -43,6 +44,7 @@ class Sequence:
         "evictions",
         "filled",
         "generated",
+        "id",
         "joined",
         "mark",
         "prompt",
@@ -55,6 +57,7 @@ class Sequence:
 
     def __init__(self, request: Request, ticket: int) -> None:
         self.request: Request = request
+        self.id: int = request.id
         self.arrival: float = request.arrival
         self.ticket: int = ticket
         self.state: int = WAITING
@@ -81,4 +84,4 @@ class Sequence:
         return self.filled if self.state == FILLING else 0
 
     def __repr__(self) -> str:
-        return f"<Sequence {self.request.id} state={self.state} filled={self.filled}/{self.prompt}>"
+        return f"<Sequence {self.id} state={self.state} filled={self.filled}/{self.prompt}>"

@@ -184,6 +184,8 @@ def _name(identifier: str) -> str:
 def _written(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
+    if isinstance(value, Spec) and not value.arguments:
+        return f"{value.name}()"  # the bare name would be a text
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     if isinstance(value, str):

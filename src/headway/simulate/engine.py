@@ -20,7 +20,7 @@ from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, WAITING, Sequence
 
-PROGRESS_STRIDE = 1024  # arrivals from one progress report to the next
+STRIDE = 1024  # arrivals from one progress report, and one packing, to the next
 
 
 class Outcomes:
@@ -120,8 +120,8 @@ class SimulatedEngine:
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.decoding = Decoding()
-        self._segments = self.decoding.segments
-        self._residence = self.decoding.residence
+        self._segments: list[float] = []  # not yet packed: a list grows faster than an array
+        self._residence: list[int] = []
         self.timeline: list[tuple[float, int, int, int]] = []
         self._sample_at: float = 0.0 if sample_every < math.inf else math.inf
         self._calendar: dict[int, list[Sequence]] = {}  # decode clock -> whose answers end in it
@@ -135,50 +135,57 @@ class SimulatedEngine:
     def run(self) -> bool:
         """Run until every request has ended; return False when interrupted before that (Ctrl-C)."""
         try:
-            while self._step():
-                pass
+            self._loop()
         except KeyboardInterrupt:
             return False
+        finally:
+            self._pack()
         return True
 
-    def _step(self) -> bool:
-        """Go on by the quiet iterations up to the next event, or by one planned iteration; False at the end."""
-        if self.arrivals[self.arrived] <= self.now:
-            self._submit(self.now)
-        if self.fast_forward and self._coast() and self.arrivals[self.arrived] <= self.now:
-            return True  # what has arrived may change nothing
-        scheduler = self.scheduler
-        clock = scheduler.ledger.clock + 1
-        due = self._calendar.get(clock)
-        now = self.now
-        batch = scheduler.plan(now, self._ending(due) if due and self.block > 1 else ())
-        if batch.evicted or batch.ended:
-            self._set_back(batch)
-        if not (batch.decodes or batch.chunks):
-            return bool(batch.ended) or self._wait(now)
-        finished: list[Sequence] = []
-        span = self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
-        self.now = end = now + span
-        if batch.decodes:
-            gap = span + (now - self._delivered)
-            if self._fresh:
-                self._first_decode(end, paused=now != self._delivered)
-            self._segments.extend((clock - 1, 1, gap, gap))
-            self._delivered = end
-            if due is not None:
-                finished = self._calendar.pop(clock)
-        else:
-            clock -= 1
-        if batch.joined:
-            self._join(batch.joined, clock, end, finished)
-            if not scheduler.decodes:
-                self._delivered = end  # nobody is paused: gaps count from here
-        scheduler.complete(batch, end, finished)
-        if finished:
-            self._finish(finished, clock, end)
-        if end >= self._sample_at:
-            self._sample(now)
-        return True
+    def _loop(self) -> None:  # noqa: C901 - the inner loop: a call costs more than the lines it saves
+        """Go on by the quiet iterations up to the next event, or by one planned iteration, until all have ended."""
+        scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
+        ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
+        fast_forward, blocks = self.fast_forward, self.block > 1
+        while True:
+            now = self.now
+            if arrivals[self.arrived] <= now:
+                self._submit(now)
+            if fast_forward and self._coast():
+                now = self.now
+                if arrivals[self.arrived] <= now:
+                    continue  # what has arrived may change nothing
+            clock = ledger.clock + 1
+            due = calendar.get(clock)
+            batch = plan(now, self._ending(due)) if due and blocks else plan(now)
+            if batch.evicted or batch.ended:
+                self._set_back(batch)
+            if not (batch.decodes or batch.chunks):
+                if batch.ended or self._wait(now):
+                    continue
+                return
+            span = seconds(batch.prefill_positions, batch.decode_positions, batch.context)
+            self.now = end = now + span
+            finished: list[Sequence] = []
+            if batch.decodes:
+                gap = span + (now - self._delivered)
+                if self._fresh:
+                    self._first_decode(end, paused=now != self._delivered)
+                segments += (clock - 1, 1, gap, gap)
+                self._delivered = end
+                if due is not None:
+                    finished = calendar.pop(clock)
+            else:
+                clock -= 1
+            if batch.joined:
+                self._join(batch.joined, clock, end, finished)
+                if not scheduler.decodes:
+                    self._delivered = end  # nobody is paused: gaps count from here
+            complete(batch, end, finished)
+            if finished:
+                self._finish(finished, clock, end)
+            if end >= self._sample_at:
+                self._sample(now)
 
     def _submit(self, now: float) -> None:
         arrivals, arrived = self.arrivals, self.arrived
@@ -188,9 +195,18 @@ class SimulatedEngine:
             if seq.state == REJECTED:
                 self._end(seq, arrivals[arrived])
             arrived += 1
-            if self.progress is not None and arrived % PROGRESS_STRIDE == 0:
-                self.progress(arrived)
+            if arrived % STRIDE == 0:
+                self._pack()
+                if self.progress is not None:
+                    self.progress(arrived)
         self.arrived = arrived
+
+    def _pack(self) -> None:
+        """Move what was noted into arrays, which take a third of the memory."""
+        self.decoding.segments.fromlist(self._segments)
+        self.decoding.residence.fromlist(self._residence)
+        self._segments.clear()
+        self._residence.clear()
 
     def _wait(self, now: float) -> bool:
         """Nothing to run: go to the next arrival, or to the time when the policy's answer may change."""
@@ -211,7 +227,7 @@ class SimulatedEngine:
         block, outputs = self.block, self.outputs
         ending: list[tuple[Sequence, int]] = []
         for seq in due:
-            empty = (seq.generated - outputs[seq.request.id]) % block
+            empty = (seq.generated - outputs[seq.id]) % block
             if empty:
                 ending.append((seq, empty))
         return ending
@@ -220,7 +236,7 @@ class SimulatedEngine:
         """Book when the answers of those that decode from now on will end; those with nothing to decode end now."""
         first_token = self.outcomes.first_token
         for seq in joined:
-            row = seq.request.id
+            row = seq.id
             remaining = self.outputs[row] - seq.generated
             if remaining > 0 and self.emits:
                 remaining -= 1
@@ -255,12 +271,16 @@ class SimulatedEngine:
     def _first_decode(self, now: float, *, paused: bool) -> None:
         """A decode iteration ends: the first one of the fresh sequences."""
         if not self.emits:
+            first_token = self.outcomes.first_token
             for seq in self._fresh:
-                self._deliver_first(seq, seq.request.id, now)
+                if self._pausing or seq.generated:
+                    self._deliver_first(seq, seq.id, now)
+                else:
+                    first_token[seq.id] = now
         elif paused:
             # They joined during the pause: theirs was shorter than everybody else's.
             for seq in self._fresh:
-                self._note_gap(seq.request.id, now - self._joined_at[seq])
+                self._note_gap(seq.id, now - self._joined_at[seq])
                 self._apart.add(seq)
         self._fresh.clear()
         self._joined_at.clear()
@@ -295,7 +315,7 @@ class SimulatedEngine:
         scheduler.advance(taken)
         if self._fresh:
             self._first_decode(now + first, paused=False)
-        self._segments.extend((clock, taken, first, last))
+        self._segments += (clock, taken, first, last)
         self.now = self._delivered = end
         if end >= self._sample_at:
             self._sample(now)
@@ -309,15 +329,15 @@ class SimulatedEngine:
             self._apart.remove(seq)
             joined += 1
         if clock > joined:
-            self._residence.extend((seq.request.id, joined, clock))
+            self._residence += (seq.id, joined, clock)
 
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
         for seq in batch.evicted + batch.ended:
-            due = self._booked[seq.request.id]
+            due = self._booked[seq.id]
             if due:
                 self._calendar[due].remove(seq)
-                self._booked[seq.request.id] = 0
+                self._booked[seq.id] = 0
                 self._leave(seq, self.scheduler.ledger.clock)
                 self._note_last_delivery(seq)
             if seq.state != WAITING:
@@ -326,30 +346,31 @@ class SimulatedEngine:
     def _note_last_delivery(self, seq: Sequence) -> None:
         """An evicted sequence's next gap counts from its last token; `finish` keeps that time until it ends."""
         if seq not in self._fresh:
-            self.outcomes.finish[seq.request.id] = self._delivered
+            self.outcomes.finish[seq.id] = self._delivered
             return
         self._fresh.remove(seq)
         if self.emits:
-            self.outcomes.finish[seq.request.id] = self._joined_at.pop(seq, self._delivered)
+            self.outcomes.finish[seq.id] = self._joined_at.pop(seq, self._delivered)
 
     def _finish(self, finished: list[Sequence], clock: int, now: float) -> None:
         """Keep what is known of requests whose answers are complete."""
         outcomes, booked, outputs = self.outcomes, self._booked, self.outputs
+        start, finish, state, generated = outcomes.start, outcomes.finish, outcomes.state, outcomes.generated
         for seq in finished:
-            row = seq.request.id
+            row = seq.id
             if booked[row]:
                 booked[row] = 0
                 self._leave(seq, clock)
-            outcomes.start[row] = seq.start
-            outcomes.finish[row] = now
-            outcomes.state[row] = FINISHED
-            outcomes.generated[row] = outputs[row]
+            start[row] = seq.start
+            finish[row] = now
+            state[row] = FINISHED
+            generated[row] = outputs[row]
             if seq.evictions:
                 outcomes.evictions[row] = seq.evictions
 
     def _end(self, seq: Sequence, now: float) -> None:
         """Keep what is known of a request that ended without a complete answer."""
-        row = seq.request.id
+        row = seq.id
         outcomes = self.outcomes
         if seq.start >= 0:
             outcomes.start[row] = seq.start

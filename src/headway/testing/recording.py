@@ -28,11 +28,11 @@ class RecordingScheduler(Scheduler):
         batch = super().plan(now, ending)
         if batch.positions or batch.evicted or batch.ended:
             self._remember(
-                ("chunks", *((seq.request.id, positions) for seq, positions in batch.chunks)),
-                ("admitted", *(seq.request.id for seq in batch.admitted)),
-                ("joined", *(seq.request.id for seq in batch.joined)),
-                ("evicted", *(seq.request.id for seq in batch.evicted)),
-                ("ended", *(seq.request.id for seq in batch.ended)),
+                ("chunks", *((seq.id, positions) for seq, positions in batch.chunks)),
+                ("admitted", *(seq.id for seq in batch.admitted)),
+                ("joined", *(seq.id for seq in batch.joined)),
+                ("evicted", *(seq.id for seq in batch.evicted)),
+                ("ended", *(seq.id for seq in batch.ended)),
                 ("decode", batch.decodes, batch.decode_positions, batch.context),
             )
         return batch
@@ -40,7 +40,7 @@ class RecordingScheduler(Scheduler):
     def advance(self, steps: int) -> None:
         """Take quiet iterations, and remember each as the plan that it would have been."""
         used, decoded, chunk = self.ledger.used, self.decodes * self.engine.decode_block, self.quiet_chunk
-        chunks = ("chunks", (self.partials[0].request.id, chunk)) if chunk else ("chunks",)
+        chunks = ("chunks", (self.partials[0].id, chunk)) if chunk else ("chunks",)
         super().advance(steps)
         for step in range(1, steps + 1):
             nobody = [(name,) for name in ("admitted", "joined", "evicted", "ended")]

@@ -58,7 +58,7 @@ class SteppingHost:
             self._arrivals_and_cancels()
             batch = self.scheduler.plan(self.now, self._ending())
             for seq in batch.evicted + batch.ended:
-                row = self.rows[seq.request.id]
+                row = self.rows[seq.id]
                 if row in self.running:
                     self.running.remove(row)
                 if seq.state == REJECTED:
@@ -74,7 +74,7 @@ class SteppingHost:
             if batch.decodes:
                 finished += [row for row in self.running if self._produce(row, self.block)]
             for seq in batch.joined:
-                row = self.rows[seq.request.id]
+                row = self.rows[seq.id]
                 self.running.append(row)
                 if self._produce(row, self.emits):
                     finished.append(row)
@@ -103,14 +103,14 @@ class SteppingHost:
         """Who ends within this block, and how much of it stays empty."""
         ending: list[tuple[Sequence, int]] = []
         for row in self.running:
-            rest = self.outputs[row.seq.request.id] - row.produced
+            rest = self.outputs[row.seq.id] - row.produced
             if row.seq.state == DECODING and rest < self.block:
                 ending.append((row.seq, self.block - rest))
         return ending
 
     def _produce(self, row: Row, tokens: int) -> bool:
         """Add tokens to an answer; return whether it is complete."""
-        end = self.outputs[row.seq.request.id]
+        end = self.outputs[row.seq.id]
         if end and tokens and math.isnan(row.first_token):
             row.first_token = self.now
         row.produced = min(row.produced + tokens, end)

@@ -72,12 +72,15 @@ class QuotaAging(AgingOrder):
                 if self._promoting is not None:
                     return self._promoting
             return first_waiting(self.short)  # the oldest long request was tried already
-        head = first_waiting(self.short) or first_waiting(self.long_)
+        short = self.short
+        head = short[0] if short else None
+        if head is None or head.state != WAITING or head.evictions:
+            head = first_waiting(short) or first_waiting(self.long_)
         return None if head is refused else head
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """A promotion clears debt and count; an ordinary admission leaves them alone."""
-        super().admitted(seq, now)
+        AgingOrder.admitted(self, seq, now)
         if self.debt and seq is self._promoting:
             self.count = 0
             self.debt = False

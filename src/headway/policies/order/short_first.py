@@ -32,11 +32,10 @@ class ShortFirst(Order):
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tail of the predicted class."""
-        if self.is_long(seq):
+        queue = self.short
+        if seq.request.predicted != "short" and self.is_long(seq):
             seq.mark = LONG
             queue = self.long_
-        else:
-            queue = self.short
         queue.append(seq)
         head = queue[0]
         if self.restless or head is seq:
@@ -59,7 +58,7 @@ class ShortFirst(Order):
             return predicted == "long"
         if self.threshold is None:
             raise InvalidSpec(
-                f"request {seq.request.id} has a predicted length of {predicted:g} tokens, this order needs 'short' or "
+                f"request {seq.id} has a predicted length of {predicted:g} tokens, this order needs 'short' or "
                 "'long'; give threshold=TOKENS, as in psf(threshold=400)"
             )
         return predicted > self.threshold

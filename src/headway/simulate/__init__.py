@@ -1,0 +1,1 @@
+"""The simulated engine, and a run of it as a record."""

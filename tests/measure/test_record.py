@@ -1,0 +1,48 @@
+import dataclasses
+
+from headway.measure.record import (
+    OUTCOME_SCHEMA,
+    RESIDENCE_SCHEMA,
+    STRAY_SCHEMA,
+    TIMELINE_SCHEMA,
+    RunRecord,
+    Segments,
+    Totals,
+)
+
+
+def test_hosts_and_readers_agree_on_the_columns():
+    assert list(OUTCOME_SCHEMA) == [
+        "id",
+        "tenant",
+        "class",
+        "arrival",
+        "start",
+        "first_token",
+        "finish",
+        "prompt_tokens",
+        "output_tokens",
+        "predicted",
+        "true_class",
+        "largest_gap",
+        "evictions",
+        "outcome",
+        "reason",
+    ]
+    assert list(RESIDENCE_SCHEMA) == ["row", "joined", "left"]
+    assert list(STRAY_SCHEMA) == ["row", "seconds"]
+    assert list(TIMELINE_SCHEMA) == ["time", "waiting", "running", "kv"]
+
+
+def test_hosts_and_readers_agree_on_the_fields():
+    def fields(cls: type) -> str:
+        return " ".join(field.name for field in dataclasses.fields(cls))
+
+    assert fields(Segments) == "clock steps first last"
+    assert fields(Totals) == (
+        "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
+        "kv_capacity kv_token_iterations kv_peak oom_events"
+    )
+    assert fields(RunRecord) == (
+        "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial"
+    )

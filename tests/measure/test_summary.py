@@ -1,0 +1,78 @@
+import dataclasses
+
+import pytest
+
+from headway.measure.summary import over_seeds, summarise
+from tests.measure.fake_runs import REJECTED, TOTALS, outcome, record, residence, waiting_run
+
+
+def test_figures_of_a_run_by_hand():
+    rows = [
+        outcome(0),
+        outcome(1, start=4.0),
+        outcome(2, **REJECTED),
+        outcome(3, outcome="cancelled"),
+        outcome(4, outcome="expired", start=None),
+    ]
+    summary = summarise(record(rows, residence=residence((0, 0, 4), (1, 0, 4)), seed=7))
+    assert summary.latency.requests == 5
+    assert (summary.finished, summary.rejected, summary.cancelled, summary.expired) == (2, 1, 1, 1)
+    assert summary.throughput_tokens_per_s == pytest.approx(2 * (10 + 5) / 10.0)
+    assert summary.output_tokens_per_s == pytest.approx(2 * 5 / 10.0)
+    assert summary.requests_per_s == pytest.approx(0.2)
+    assert summary.batch_use == pytest.approx(1200 / (100 * 128))
+    assert (summary.kv.mean, summary.kv.peak, summary.kv.capacity_tokens) == (0.5, 0.9, 1000)
+    longest = summary.longest_wait
+    assert longest is not None
+    assert (longest.seconds, longest.id, longest.seed) == (3.0, 1, 7)
+
+
+def test_of_equal_longest_waits_the_first_to_arrive_is_named():
+    longest = summarise(waiting_run("fcfs", [1.0, 2.0, 2.0])).longest_wait
+    assert longest is not None
+    assert longest.id == 1
+
+
+def test_backlog_is_who_waits_when_the_last_one_arrives():
+    rows = [
+        outcome(0, start=9.0, finish=10.0),  # still waiting at 3 s
+        outcome(1, start=2.0),
+        outcome(2, start=None, finish=8.0, outcome="cancelled"),  # gave up later
+        outcome(3, start=3.0),  # the last one, started at once
+    ]
+    assert summarise(record(rows)).backlog == 2
+
+
+def test_nothing_ran():
+    nothing = dataclasses.replace(TOTALS, iterations=0, seconds=0.0, prefill_positions=0, decode_positions=0)
+    summary = summarise(record([outcome(0, **REJECTED)], residence=residence(), totals=nothing))
+    assert summary.throughput_tokens_per_s is None
+    assert summary.batch_use is None
+    assert summary.kv.mean is None
+    assert summary.longest_wait is None
+
+
+def test_one_seed_is_not_averaged():
+    summary = summarise(waiting_run("fcfs", [1.0]))
+    assert over_seeds([summary]) is summary
+    assert summary.to_dict()["wait"]["ci95"] is None
+
+
+def test_over_seeds_figures_are_means_and_the_longest_wait_is_the_longest():
+    one = summarise(waiting_run("fcfs", [1.0, 1.0, 1.0, 1.0, 1.0], seed=1, wall_seconds=1.0))
+    two = summarise(waiting_run("fcfs", [9.0, 3.0, 3.0], seed=2, wall_seconds=2.0))
+    both = over_seeds([one, two])
+    assert both.seeds == (1, 2)
+    assert both.latency.wait.mean == pytest.approx(3.0)
+    assert both.latency.requests == 4
+    assert both.finished == 4
+    assert both.wall_seconds == 1.5
+    assert both.classes["long"].wait.mean == 1.0  # only seed 1 has a long request
+    longest = both.longest_wait
+    assert longest is not None
+    assert (longest.seconds, longest.id, longest.seed) == (9.0, 0, 2)
+
+
+def test_a_mean_of_counts_that_is_not_whole_is_not_rounded():
+    both = over_seeds([summarise(waiting_run("fcfs", [1.0] * n, seed=n)) for n in (1, 2)])
+    assert both.finished == 1.5

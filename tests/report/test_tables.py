@@ -1,0 +1,85 @@
+import pytest
+
+from headway.report.tables import Column, Table, differences_table, engine_table, tokens_table, waiting_table
+from tests.report.comparisons import of_waits, typical
+
+
+def column(table: Table, group: str, name: str) -> Column:
+    return next(c for c in table.columns if (c.group, c.name) == (group, name))
+
+
+def test_waits_in_seconds_with_the_lowest_marked():
+    table = waiting_table(of_waits({"a": [1.0, 2.0], "b": [3.0, 0.0]}))
+    assert table.rows == ("a", "b")
+    mean, longest = column(table, "Wait", "Mean"), column(table, "Wait", "Max")
+    assert (mean.unit, mean.cells, mean.best) == ("s", ("1.50", "1.50"), frozenset())
+    assert (longest.cells, longest.best) == (("2.00", "3.00"), {0})
+    assert mean.spread == ("", "")
+
+
+def test_short_times_are_in_milliseconds():
+    mean = column(waiting_table(of_waits({"a": [0.0125], "b": [0.5]})), "Wait", "Mean")
+    assert (mean.unit, mean.cells) == ("ms", ("12.5", "500.0"))
+
+
+def test_a_measure_has_one_unit_so_that_its_columns_can_be_compared():
+    table = waiting_table(of_waits({"a": [0.25, 0.25, 5.0]}))
+    assert {c.unit for c in table.columns} == {"s"}
+    assert column(table, "Wait", "P50").cells == ("0.25",)
+
+
+@pytest.mark.parametrize(
+    ("waits", "cells"),
+    [((1234.5, 1.0), ("1,234", "1")), ((123.4, 1.0), ("123.4", "1.0")), ((12.3, 0.01), ("12.300", "0.010"))],
+)
+def test_decimals_follow_the_largest_and_the_smallest_value(waits: tuple[float, float], cells: tuple[str, str]):
+    table = waiting_table(of_waits({"a": [waits[0]], "b": [waits[1]]}))
+    assert column(table, "Wait", "Mean").cells == cells
+
+
+def test_classes_are_columns_where_there_are_any():
+    names = [c.name for c in waiting_table(of_waits({"a": [1.0] * 5})).columns]
+    assert names[-2:] == ["Short", "Long"]
+    names = [c.name for c in waiting_table(of_waits({"a": [1.0]})).columns]
+    assert "Long" not in names
+
+
+def test_over_seeds_half_the_interval_is_shown():
+    comparison = typical(seeds=3)
+    stats = comparison.summary("fcfs").latency.wait
+    assert stats.ci95 is not None
+    interval = stats.ci95["mean"]
+    assert interval is not None
+    shown = column(waiting_table(comparison), "Wait", "Mean").spread[0]
+    assert shown == f"± {(interval.high - interval.low) / 2:.2f}"
+
+
+def test_what_has_no_value_is_a_dash():
+    table = tokens_table(of_waits({}))
+    assert all(c.cells == () for c in table.columns)
+    rates = column(engine_table(typical()), "Throughput", "All tokens")
+    assert rates.cells == ("300", "300", "300")
+    assert rates.unit == "tokens/s"
+
+
+def test_use_is_in_per_cent_and_counts_are_whole():
+    table = engine_table(typical())
+    assert column(table, "Use", "KV peak").cells == ("90.0",) * 3
+    assert column(table, "Requests", "Finished").cells == ("200",) * 3
+    assert not [c for c in table.columns if c.name in ("Cancelled", "Expired")]
+
+
+def test_differences_say_whether_they_are_significant():
+    rows = differences_table(typical(seeds=3))
+    assert [row[0] for row in rows] == ["fcfs against psf", "fcfs against qba", "psf against qba"]
+    _, difference, share, interval, verdict = rows[2]
+    assert difference.startswith("\N{MINUS SIGN}")
+    assert share.endswith(" %")
+    assert " to " in interval
+    assert verdict == "significant"
+
+
+def test_a_difference_without_interval_is_unknown():
+    assert differences_table(of_waits({"a": [2.0], "b": [2.0]}))[0] == (
+        "a against b", "0 s", "0 %", "\N{EN DASH}", "unknown"
+    )  # fmt: skip
