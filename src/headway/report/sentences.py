@@ -20,6 +20,8 @@ def question(comparison: Comparison) -> str:
     """Return what was asked."""
     workload, engine = (str(comparison.settings.get(name, "")) for name in ("workload", "engine"))
     place = f" on {engine}" if engine else ""
+    if engine == workload:
+        place = " on the engine of the same name"
     what = workload or "these requests"
     if len(comparison.policies) == 1:
         label = short_labels([comparison.policies[0].policy])[comparison.policies[0].policy]
