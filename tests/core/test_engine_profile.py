@@ -233,7 +233,7 @@ def test_costs_of_the_toml(cost: str, expected: Piecewise | Linear | Roofline) -
         (SIZES + "mode = ['mixed']\n" + FLAT, "engine 'file': mode = ['mixed']; expected"),
         (SIZES + "memory = 3\n" + FLAT, "engine 'file': memory = 3; expected a text"),
         (SIZES + "source = [1]\n" + FLAT, "engine 'file': source = [1]; expected a text"),
-        (SIZES + "[cost]\nc0 = 1", "engine 'file': cost kind = None; "),
+        (SIZES + "[cost]\nc0 = 1", "engine 'file': cost kind is missing; known: "),
         (SIZES + "[cost]\nkind = 'linar'", "engine 'file': cost kind = 'linar'; did you mean 'linear'?"),
         (SIZES + "[cost]\nkind = ['linear']", "engine 'file': cost kind = ['linear']"),
         (SIZES + FLAT + "b = 5", "engine 'file', cost 'piecewise': unknown key 'b'; "),

@@ -9,6 +9,7 @@ import numpy as np
 from headway.core.errors import InvalidEngine
 
 _VECTOR = 48  # iterations from which numpy beats a loop; results are the same either way
+_STRAIGHT = 1e-9  # how far a span may lie off the line, as a share of it
 _LARGEST = 1e30  # no rate or size of an engine is larger, and products of two stay finite
 _STRIDE = 4096  # the most iterations that one vector holds
 
@@ -49,14 +50,21 @@ class CostModel:
             context: live KV tokens before the first; every iteration adds its positions to them.
             prefill: prompt positions in each.
         """
+        growth = prefill + decode
+        first = last = self.seconds(prefill, decode, context + growth)
+        slope = 0.0
         taken = 0
-        first = span = self.seconds(prefill, decode, context + prefill + decode)
         while taken < steps and now < limit:
-            context += prefill + decode
+            context += growth
             span = self.seconds(prefill, decode, context)
+            if taken == 1:
+                slope = span - first
+            elif taken and abs(span - last - slope) > _STRAIGHT * span:
+                break  # a knee: the next call goes on from here
             now += span
+            last = span
             taken += 1
-        return taken, now, first, span
+        return taken, now, first, last
 
 
 @dataclass(frozen=True)

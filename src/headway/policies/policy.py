@@ -24,7 +24,7 @@ class Policy:
     """What to run: reusable, without state. `build` makes a scheduler with fresh rules from it.
 
     Attributes:
-        name: how reports call it: the text it was given as.
+        name: how reports call it: its spec.
         order: makes a fresh order.
         memory: spec of the memory rule; None takes the engine's.
         shedding: spec of the shedding rule.
@@ -42,10 +42,10 @@ class Policy:
         Raises:
             InvalidSpec: a spec cannot be read, names something unknown or gives a value out of range.
         """
-        name = order if isinstance(order, str) else order.__name__
+        name, make = _order_maker(order)
         policy = cls(
-            name=name.strip(),
-            order=_order_maker(order),
+            name=name,
+            order=make,
             memory=None if memory is None else parse_spec(memory),
             shedding=parse_spec(shedding),
         )
@@ -66,16 +66,17 @@ class Policy:
         return Scheduler(engine, *self.rules(engine))
 
 
-def _order_maker(order: str | type[Order]) -> Callable[[], Order]:
+def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
+    """Return the order's name, however its spec was spelled, and what makes a fresh one."""
     if not isinstance(order, str):
-        return order
+        return order.__name__, order
     path = _IMPORT_PATH.match(order.strip())
     if path is None:
         spec = parse_spec(order)
-        return lambda: build(spec, ORDERS, "policy")
+        return str(spec), lambda: build(spec, ORDERS, "policy")
+    own = Spec(f"{path[1]}:{path[2]}", parse_spec(f"own{path[3] or ''}").arguments)
     cls = _imported(path[1], path[2])
-    own = parse_spec(f"own{path[3] or ''}")
-    return lambda: construct(cls, own, "policy")
+    return str(own), lambda: construct(cls, own, "policy")
 
 
 def _imported(module: str, name: str) -> type[Order]:

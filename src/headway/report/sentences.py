@@ -20,7 +20,7 @@ def question(comparison: Comparison) -> str:
     """Return what was asked."""
     workload, engine = (str(comparison.settings.get(name, "")) for name in ("workload", "engine"))
     place = f" on {engine}" if engine else ""
-    if engine == workload:
+    if engine and engine == workload:
         place = " on the engine of the same name"
     what = workload or "these requests"
     if len(comparison.policies) == 1:

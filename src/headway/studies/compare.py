@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
+import polars as pl
+
 from headway.core.engine import EngineProfile, preset
 from headway.core.errors import InvalidInput
 from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.measure.record import RunRecord
+from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
 from headway.studies.source import Source
@@ -59,7 +62,7 @@ def compare(
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
-    notes = [*first.notes, source.labels]
+    notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
     if len(runs) < len(list(seeds)):
         notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
     builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command), notes)
@@ -86,8 +89,7 @@ def compare(
     except KeyboardInterrupt:
         if done == 0:
             raise
-        return builder.build(partial=True)
-    return builder.build()
+    return builder.build(partial=done < total)
 
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
@@ -107,6 +109,26 @@ def _check_names(policies: Sequence[Policy]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(f"policy '{name}' is named twice; name each once")
+
+
+def _quota_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
+    """Say on which side of the ratio of short to long requests each quota lies; that decides how QBA behaves."""
+    predicted = trace.frame["predicted"]
+    longs = int((predicted == "long").sum()) if predicted.dtype == pl.String else 0
+    if not longs:
+        return []
+    ratio = int((predicted == "short").sum()) / longs
+    notes: list[str] = []
+    for policy in policies:
+        order = policy.order()
+        if isinstance(order, QuotaAging):
+            side = (
+                "below it, so that promotions can keep up with long requests, as in aggressive ageing"
+                if order.k < ratio
+                else "not below it, so that promotions cannot keep up with long requests, as in predicted short first"
+            )
+            notes.append(f"{policy.name}: {ratio:.1f} short requests come for each long one; k = {order.k} is {side}.")
+    return notes
 
 
 def _settings(

@@ -1,0 +1,152 @@
+"""Everything has its page, every option its line, every link its target."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import headway
+from headway.cli.main import app
+from headway.cli.policies import KINDS
+from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
+from headway.core.spec import parameters
+from headway.workload.columns import OPTIONAL, REQUIRED
+from headway.workload.named import NAMED
+from headway.workload.traces.azure import azure
+from headway.workload.traces.mooncake import MOONCAKE
+from headway.workload.traces.vidur import VIDUR
+from tests.docs.blocks import PAGES, ROOT
+
+DOCS = ROOT / "docs"
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+RULES = {name: make for known in KINDS.values() for name, make in known.items()}
+
+
+def table(text: str) -> dict[str, list[str]]:
+    """Return the rows of all tables whose first cell is one code word: that word → the other cells."""
+    rows = re.findall(r"^\| `([\w\[\].-]+)` \|(.*)\|$", text, re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in rows}
+
+
+def default(value: object) -> str:
+    return "none" if value is None else f"`{value}`"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_has_a_page_with_its_options_and_defaults(name: str):
+    text = (DOCS / "policies" / f"{name}.md").read_text()
+    shown = table(text.partition("## Options")[2].partition("\n## ")[0])
+    options = parameters(RULES[name])
+    assert {option: cells[0] for option, cells in shown.items()} == {
+        option: default(parameter.default) for option, parameter in options.items()
+    }
+    for heading in ("## Rule", "## When to choose it", "## Trade-offs", "## Cost", "## Source"):
+        assert heading in text, heading
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_page_with_its_options(name: str):
+    text = (DOCS / "commands" / f"{name}.md").read_text()
+    if name == "simulate":
+        text += (DOCS / "commands" / "compare.md").read_text()
+    shown = table(text)
+    for parameter in COMMANDS[name].params:
+        option = max(parameter.opts, key=len)
+        if option.startswith("--") and option != "--help":
+            assert option in shown, option
+    assert f"$ headway {name}" in text
+
+
+def test_every_key_of_an_engine_is_explained():
+    shown = table((DOCS / "engines.md").read_text())
+    for field in dataclasses.fields(EngineProfile):
+        if field.name == "cost":
+            continue
+        required = field.default is dataclasses.MISSING and field.name != "name"
+        said = shown[field.name][0]
+        if required:
+            assert said == "required"
+        elif field.name not in ("name", "source"):
+            text = f'"{field.default}"' if isinstance(field.default, str) else str(field.default).lower()
+            assert said == ("none" if field.default is None else f"`{text}`"), field.name
+
+
+def test_every_preset_accelerator_and_model_is_there():
+    text = (DOCS / "engines.md").read_text()
+    for name in (*PRESETS, *GPUS, *MODELS):
+        assert f"`{name}`" in text, name
+    for key in ("c0", "a", "b0", "prefill", "decode", "context", "gpu", "model", "count"):
+        assert f"`{key}`" in text, key
+
+
+def test_every_workload_has_its_options_and_defaults():
+    text = (DOCS / "workloads.md").read_text()
+    for name, make in NAMED.items():
+        part = text.partition(f"## `{name}`")[2].partition("\n## ")[0]
+        shown = {option: cells[0] for option, cells in table(part).items()}
+        options = {key: p for key, p in parameters(make).items() if key != "seed"}
+        assert shown == {key: f"`{parameter.default}`" for key, parameter in options.items()}, name
+
+
+def test_every_column_of_a_trace_is_there():
+    text = (DOCS / "traces.md").read_text()
+    assert set(table(text)) >= {*REQUIRED, *OPTIONAL}
+    for form in (azure(0), VIDUR, MOONCAKE):
+        for column in (*form.required, *form.optional):
+            assert f"`{column}`" in text, column
+
+
+def paths(data: Any, path: str = "") -> set[str]:
+    """Return the key paths of an object, as the page on JSON writes them."""
+    if isinstance(data, dict):
+        return {leaf for key, value in data.items() for leaf in paths(value, f"{path}.{key}" if path else key)}
+    if isinstance(data, list) and data and isinstance(data[0], dict):
+        return paths(data[0], f"{path}[]")
+    return {path}
+
+
+def test_every_path_of_the_json_is_explained():
+    """Statistics and classes are explained once, not under each measure."""
+    said = set(table((DOCS / "json.md").read_text()))
+    real = paths(headway.compare("qba-paper(n=200)", seeds=range(2), command="headway").to_dict())
+    once = re.compile(r"^policies\[\]\.(wait|ttft|itl|e2e|mtpot|classes|predicted)\.")
+    assert {path for path in real if not once.match(path)} == {path for path in said if path.count(".") or path in real}
+    measures = {"wait", "ttft", "itl", "e2e", "mtpot", "classes", "predicted"}
+    assert said >= measures | {"mean", "p50", "p90", "p99", "max", "ci95"}
+    assert {match[1] for path in real if (match := once.match(path))} == measures
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_and_pictures_are_there(page: Path):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        aim = (page.parent / file).resolve() if file else page
+        assert aim.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", aim.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, target
+
+
+def test_every_page_can_be_reached_from_the_index():
+    reached, todo = set(), [DOCS / "index.md"]
+    while todo:
+        page = todo.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s:]+)", page.read_text())
+        todo += [(page.parent / link).resolve() for link in links]
+    assert set(DOCS.glob("**/*.md")) <= reached
+
+
+def test_pictures_are_small():
+    for picture in (DOCS / "images").glob("*.*g"):
+        assert picture.stat().st_size < 300_000, picture.name
