@@ -32,7 +32,17 @@ ORDERS = st.sampled_from(
         "shortest-work(aging=3)",
     ]
 )
-MEMORY = st.sampled_from(["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"])
+PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
+MEMORY = [
+    *PROMPT_FIT,
+    "watermark(level=0.9)",
+    "watermark(level=1, charge=prompt)",
+    "conservative",
+    "conservative(overcommit=1.5)",
+    "past-future(window=4, seed_length=20)",
+    "past-future(reserve=0.2, window=10, lists=3, aggregate=mean, seed_length=3, seed_count=2)",
+    "ema(reserve=0)",
+]
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Scenario:
 
 
 @st.composite
-def engines(draw: st.DrawFn, *, eviction: bool | None = None) -> EngineProfile:
+def engines(draw: st.DrawFn, *, eviction: bool | None = None, memory: list[str] = PROMPT_FIT) -> EngineProfile:
     block = draw(st.integers(1, 8))
     budget = draw(st.integers(block, 64))
     return EngineProfile(
@@ -62,13 +72,15 @@ def engines(draw: st.DrawFn, *, eviction: bool | None = None) -> EngineProfile:
         admission_interval=draw(st.sampled_from([1, 1, 1, 2, 5])),
         eviction=draw(st.booleans()) if eviction is None else eviction,
         first_token=draw(st.sampled_from(["prefill", "decode"])),
-        memory=draw(MEMORY),
+        memory=draw(st.sampled_from(memory)),
     )
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, *, cancels: bool = False, eviction: bool | None = None) -> Scenario:
-    engine = draw(engines(eviction=eviction))
+def scenarios(
+    draw: st.DrawFn, *, cancels: bool = False, eviction: bool | None = None, memory: list[str] = PROMPT_FIT
+) -> Scenario:
+    engine = draw(engines(eviction=eviction, memory=memory))
     count = draw(st.integers(1, 25))
     gaps = draw(st.lists(st.sampled_from([0.0, 0.0, 0.001, 0.01, 0.1, 1.5]), min_size=count, max_size=count))
     arrival = 0.0

@@ -15,7 +15,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import ORDERS, Scenario, scenarios
+from tests.strategies import MEMORY, ORDERS, Scenario, scenarios
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -64,7 +64,7 @@ def same(left: list[float], right: list[float]) -> bool:
     )
 
 
-@given(scenarios(), ORDERS)
+@given(scenarios(memory=MEMORY), ORDERS)
 def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
     fast = simulated(scenario, order, fast_forward=True)
     slow = simulated(scenario, order, fast_forward=False)
@@ -85,7 +85,7 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
 
 
-@given(scenarios(), ORDERS, st.booleans())
+@given(scenarios(memory=MEMORY), ORDERS, st.booleans())
 def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, fast_forward: bool) -> None:
     host = simulated(scenario, order, fast_forward=fast_forward)
     other = naive(scenario, order)
@@ -105,7 +105,7 @@ def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, f
         assert getattr(host.scheduler, total) == getattr(other, total), total
 
 
-@given(scenarios(), ORDERS)
+@given(scenarios(memory=MEMORY), ORDERS)
 def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     fast = simulated(scenario, order, fast_forward=True)
@@ -114,7 +114,7 @@ def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: 
     assert same([row.first_token for row in live.rows], list(fast.outcomes.first_token))
 
 
-@given(scenarios(cancels=True), ORDERS)
+@given(scenarios(cancels=True, memory=MEMORY), ORDERS)
 def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     other = naive(scenario, order)
@@ -125,7 +125,7 @@ def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, orde
     assert live.scheduler.ledger.unfilled == 0
 
 
-@given(scenarios(), ORDERS)
+@given(scenarios(memory=MEMORY), ORDERS)
 @settings(max_examples=25)
 def test_invariant_4_same_input_same_result(scenario: Scenario, order: str) -> None:
     first, second = (simulated(scenario, order, fast_forward=True) for _ in range(2))

@@ -196,6 +196,27 @@ class Roofline(CostModel):
         return min(max(flat, 1), steps)
 
 
+@dataclass(frozen=True)
+class Steps(CostModel):
+    """Counts decode iterations: each takes `decode` seconds, an iteration of prompts alone takes none.
+
+    For comparisons that leave the time of prefill out. Source: Past-Future (ASPLOS 2025), the controlled comparison.
+    """
+
+    decode: float = 1.0
+
+    def __post_init__(self) -> None:
+        _as_floats(self, "decode", above=True)
+
+    def seconds(self, prefill: int, decode: int, context: int) -> float:
+        """Time of one iteration, in seconds."""
+        return self.decode if decode else 0.0
+
+    def coast(self, now: float, limit: float, steps: int, decode: int, context: int, prefill: int = 0) -> Coast:
+        """Every step takes the same time; see the base class."""
+        return _run_constant(now, limit, steps, self.decode if decode else 0.0)
+
+
 class Concurrency(CostModel):
     """Adds a cost for every sequence that decodes, whatever its length.
 

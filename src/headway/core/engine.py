@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline
+from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline, Steps
 from headway.core.errors import InvalidEngine, nearest
 
 MOST = 10**12  # tokens, positions, iterations: more than any engine has
+LONGEST_ANSWER = 4096  # tokens, where nobody sets a limit
 MODES = ("mixed", "prefill-first")
 FIRST_TOKENS = ("prefill", "decode")
 
@@ -37,6 +39,8 @@ class EngineProfile:
             iteration is one.
         eviction: whether a request may lose its KV when memory runs out; without it an excess counts as an
             out-of-memory event.
+        max_new_tokens: the most tokens that a request may generate where the client sets no limit; None assumes 4096.
+        cut_off: whether the engine ends an answer at that limit; memory rules reckon with it in any case.
         first_token: which iteration emits the first token: the one that completes the "prefill" (real engines), or
             the first "decode" (the engine of Quota-Based Aging).
         memory: spec of the memory rule that this engine runs by default.
@@ -56,6 +60,8 @@ class EngineProfile:
     mode: str = "mixed"
     admission_interval: int = 1
     eviction: bool = True
+    max_new_tokens: int | None = None
+    cut_off: bool = True
     first_token: str = "prefill"
     memory: str = "prompt-fit(safety=0.9)"
     concurrency: float = 0.0
@@ -65,13 +71,14 @@ class EngineProfile:
     def __post_init__(self) -> None:
         for field in ("token_budget", "max_sequences", "kv_tokens", "decode_block", "admission_interval"):
             self._whole(field, getattr(self, field))
-        for field in ("chunk_cap", "partial_prompts"):
+        for field in ("chunk_cap", "partial_prompts", "max_new_tokens"):
             if getattr(self, field) is not None:
                 self._whole(field, getattr(self, field))
         self._one_of("mode", MODES)
         self._one_of("first_token", FIRST_TOKENS)
-        if not isinstance(self.eviction, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - TOML brings anything
-            raise self._wrong("eviction", self.eviction, "true or false")
+        for field in ("eviction", "cut_off"):
+            if not isinstance(getattr(self, field), bool):  # TOML brings anything
+                raise self._wrong(field, getattr(self, field), "true or false")
         for field in ("concurrency", "jitter"):
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
@@ -83,6 +90,11 @@ class EngineProfile:
     def slots(self) -> int:
         """Requests that may hold KV at once: as many as can all decode within the token budget."""
         return min(self.max_sequences, self.token_budget // self.decode_block)
+
+    @property
+    def longest_answer(self) -> int:
+        """Tokens that memory rules reckon a request may generate at most."""
+        return self.max_new_tokens or LONGEST_ANSWER
 
     def iteration_cost(self, rng: np.random.Generator) -> CostModel:
         """Return the cost model with the engine's concurrency correction and jitter, which draws from `rng`."""
@@ -221,6 +233,24 @@ PRESETS = {
             cost=roofline("a100", "llama2-70b", count=4, c0=0.008),
             source=f"Llama-2-70B on four A100 SXM 80 GB, tensor parallel; KV capacity as in Past-Future. {_ROOFLINE}",
         ),
+        EngineProfile(
+            name="past-future-table1",
+            token_budget=32_768,
+            max_sequences=10_000,
+            kv_tokens=120_000,
+            cost=Steps(1.0),
+            mode="prefill-first",
+            admission_interval=10,
+            max_new_tokens=4096,
+            cut_off=False,
+            first_token="decode",
+            memory="past-future(seed_length=512, seed_count=500)",
+            source=(
+                "The controlled comparison of Past-Future (ASPLOS 2025): time counts decode steps, prefill is free; "
+                "rules reckon with 4096 new tokens, the engine does not cut; figures until the last request leaves the "
+                "queue."
+            ),
+        ),
     )
 }
 
@@ -240,7 +270,7 @@ def engine_from_toml(text: str, name: str) -> EngineProfile:
     """Read an engine from TOML text; `name` is used where the text gives none.
 
     Keys are the attributes of `EngineProfile`; `[cost]` has `kind` and its parameters: "piecewise" (c0, a, b0),
-    "linear" (c0, prefill, decode, context) or "roofline" (gpu, model, count, c0).
+    "linear" (c0, prefill, decode, context), "roofline" (gpu, model, count, c0) or "steps" (decode).
 
     Raises:
         InvalidEngine: not TOML, a missing or unknown key, or a value out of range.
@@ -261,7 +291,8 @@ def engine_from_toml(text: str, name: str) -> EngineProfile:
     return EngineProfile(name=name, cost=cost, **table)
 
 
-_COSTS = {
+_COSTS: dict[str, tuple[Callable[..., CostModel], set[str], set[str]]] = {
+    "steps": (Steps, {"decode"}, set()),
     "piecewise": (Piecewise, {"c0", "a", "b0"}, {"c0", "a"}),
     "linear": (Linear, {"c0", "prefill", "decode", "context"}, {"c0", "prefill", "decode"}),
     "roofline": (roofline, {"gpu", "model", "count", "c0"}, {"gpu", "model"}),

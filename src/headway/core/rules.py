@@ -10,6 +10,9 @@ import heapq
 import math
 from collections import deque
 
+import numpy as np
+
+from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger
 from headway.core.sequence import WAITING, Sequence
 
@@ -96,6 +99,12 @@ class MemoryRule:
     """
 
     steady: bool = True
+
+    def attach(self, engine: EngineProfile, rng: np.random.Generator) -> None:
+        """Told once, before anything else: the engine that it is for, and the only randomness that it may use."""
+
+    def round_begins(self, ledger: KvLedger) -> None:
+        """The scheduler is about to ask for candidates, at one boundary."""
 
     def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
         """May `seq` be admitted now? Not asked when nothing is resident: then everything that fits at all may join."""

@@ -54,7 +54,9 @@ class Scheduler:
         "_eviction",
         "_interval",
         "_last_round",
+        "_longest_answer",
         "_memory_listens",
+        "_memory_looks",
         "_order_admits",
         "_order_finishes",
         "_order_prefills",
@@ -117,6 +119,7 @@ class Scheduler:
             getattr(type(memory), event) is not getattr(MemoryRule, event)
             for event in ("admitted", "joined", "left", "finished")
         )
+        self._memory_looks: bool = type(memory).round_begins is not MemoryRule.round_begins
         self._ask: Callable[[float, int, Sequence | None], Sequence | None] = (
             order.candidate if type(order).next is Order.next else order.next
         )
@@ -126,6 +129,7 @@ class Scheduler:
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
         self._capacity: int = engine.kv_tokens
+        self._longest_answer: int = engine.longest_answer
         self._chunk_cap: int = engine.chunk_cap or engine.token_budget
         self._partial_limit: int = engine.partial_prompts or engine.max_sequences
         self._interval: int = engine.admission_interval
@@ -138,7 +142,7 @@ class Scheduler:
 
         A prompt above the KV capacity is rejected at once: the returned sequence has that state and a reason.
         """
-        seq = Sequence(request, self._tickets)
+        seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
         if seq.prompt > self._capacity:
             seq.state = REJECTED
@@ -224,6 +228,8 @@ class Scheduler:
             self.decodes += 1
             if self._memory_listens:
                 self.memory.joined(seq, ledger)
+        if self._memory_listens:
+            finished = sorted(finished, key=_ticket)  # so that it is all one in which order the host names them
         for seq in finished:
             decoded = (clock - seq.joined) * self._block - seq.ending
             seq.generated += decoded
@@ -427,6 +433,8 @@ class Scheduler:
         self._asked = now
         self._blocked = False
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
+        if self._memory_looks:
+            memory.round_begins(ledger)
         refused: Sequence | None = None
         while space > 0 and len(residents) < self._slots and len(self.partials) < self._partial_limit:
             seq = order.next(now, space, refused) if order.returned else self._ask(now, space, refused)
@@ -452,3 +460,7 @@ class Scheduler:
             space -= self._fill(batch, seq, now, space)
             if seq.filled < seq.prompt:
                 self.partials.append(seq)
+
+
+def _ticket(seq: Sequence) -> int:
+    return seq.ticket

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headway.core.engine import LONGEST_ANSWER
 from headway.core.request import Request
 
 # Plain integers: an enumeration costs a tenth of a run.
@@ -25,6 +26,7 @@ class Sequence:
         request: what the client asked for.
         id: the request's, the host's number for it.
         arrival: the request's arrival, in seconds.
+        limit: the most tokens that it may generate, as far as memory rules assume.
         ticket: its place in the order of submission; ties are broken by it.
         state: one of the integers above.
         prompt: positions to prefill before it decodes: the prompt, and after an eviction what it had generated.
@@ -46,6 +48,7 @@ class Sequence:
         "generated",
         "id",
         "joined",
+        "limit",
         "mark",
         "prompt",
         "reason",
@@ -55,11 +58,12 @@ class Sequence:
         "ticket",
     )
 
-    def __init__(self, request: Request, ticket: int) -> None:
+    def __init__(self, request: Request, ticket: int, longest: int = LONGEST_ANSWER) -> None:
         self.request: Request = request
         self.id: int = request.id
         self.arrival: float = request.arrival
         self.ticket: int = ticket
+        self.limit: int = request.max_new_tokens or longest
         self.state: int = WAITING
         self.prompt: int = request.prompt_tokens
         self.filled: int = 0

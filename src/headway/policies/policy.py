@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidSpec
 from headway.core.rules import MemoryRule, Order, Shedding
@@ -55,15 +57,27 @@ class Policy:
         build(policy.shedding, SHEDDING_RULES, "shedding rule")
         return policy
 
-    def rules(self, engine: EngineProfile) -> tuple[Order, MemoryRule, Shedding]:
-        """Make fresh rules; the memory rule is the engine's where the policy names none."""
-        memory: MemoryRule = build(self.memory or parse_spec(engine.memory), MEMORY_RULES, "memory rule")
+    def rules(
+        self, engine: EngineProfile, rng: np.random.Generator | None = None
+    ) -> tuple[Order, MemoryRule, Shedding]:
+        """Make fresh rules; the memory rule is the engine's where the policy names none.
+
+        Args:
+            engine: what they are for.
+            rng: the only randomness that they may use; by default a generator of seed 0.
+        """
+        memory: MemoryRule = build(self.memory_on(engine), MEMORY_RULES, "memory rule")
+        memory.attach(engine, np.random.default_rng(0) if rng is None else rng)
         shedding: Shedding = build(self.shedding, SHEDDING_RULES, "shedding rule")
         return self.order(), memory, shedding
 
-    def build(self, engine: EngineProfile) -> Scheduler:
+    def memory_on(self, engine: EngineProfile) -> Spec:
+        """Return the spec of the memory rule that it runs on an engine."""
+        return self.memory or parse_spec(engine.memory)
+
+    def build(self, engine: EngineProfile, rng: np.random.Generator | None = None) -> Scheduler:
         """Make a scheduler for one engine, with fresh rules."""
-        return Scheduler(engine, *self.rules(engine))
+        return Scheduler(engine, *self.rules(engine, rng))
 
 
 def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:

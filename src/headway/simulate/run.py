@@ -18,6 +18,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.measure.gaps import largest_gaps
 from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
+from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
 from headway.workload.seeds import stream
@@ -59,12 +60,17 @@ def simulate(
     engine = preset(engine) if isinstance(engine, str) else engine
     frame = trace.frame
     arrivals: list[float] = frame["arrival"].to_list()
-    scheduler = policy.build(engine)
+    outputs: list[int] = frame["output_tokens"].to_list()
+    if engine.max_new_tokens is not None and engine.cut_off:
+        outputs = [min(tokens, engine.max_new_tokens) for tokens in outputs]
+    scheduler = policy.build(engine, stream(seed, "memory"))
+    if isinstance(scheduler.memory, Oracle):
+        scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
         scheduler,
         _requests(frame),
         arrivals,
-        frame["output_tokens"].to_list(),
+        outputs,
         engine.iteration_cost(stream(seed, "jitter")),
         sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
         fast_forward=fast_forward,

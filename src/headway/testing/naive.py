@@ -148,19 +148,20 @@ class NaiveEngine:
         for row, _ in chunks:
             if row.seq.filled == row.seq.prompt:
                 row.seq.state = DECODING
-                if self.engine.first_token == "prefill":
-                    self._deliver(row, 1)
-                row.seq.generated = row.produced
+                emitted = 1 if self.engine.first_token == "prefill" else 0
+                self._deliver(row, emitted)
+                row.seq.generated = max(row.produced, emitted)  # the engine made a token, wanted or not
                 self.memory.joined(row.seq, self._ledger())
-        for row in [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]:
-            row.seq.generated = row.produced
+        done = [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]
+        for row in sorted(done, key=lambda row: row.seq.ticket):
+            row.seq.generated = max(row.seq.generated, row.produced)
             self._end(row, FINISHED)
             self.memory.finished(row.seq, self._ledger())
             self.order.finished(row.seq, self.now)
 
     def _deliver(self, row: NaiveRow, tokens: int) -> None:
         row.produced += min(tokens, row.output - row.produced) if row.output else 0
-        if row.output == 0:
+        if row.output == 0 or tokens == 0:
             return
         if math.isnan(row.first_token):
             row.first_token = self.now
@@ -224,6 +225,7 @@ class NaiveEngine:
     def _admit(self, space: int, chunks: list[tuple[NaiveRow, int]]) -> None:
         engine = self.engine
         self.last_round = self.clock
+        self.memory.round_begins(self._ledger())
         refused: Sequence | None = None
         limit = engine.partial_prompts or engine.max_sequences
         while space > 0 and len(self.residents) < engine.slots and len(self._partials()) < limit:
