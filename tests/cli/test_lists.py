@@ -43,7 +43,7 @@ def test_engines(headway: Headway):
         assert f" {row['name']} " in printed
         assert row["source"]
         assert set(row) == {field.name for field in dataclasses.fields(PRESETS[row["name"]])}
-        assert row["cost"]["kind"] in ("piecewise", "linear", "roofline")
+        assert row["cost"]["kind"] in ("piecewise", "linear", "roofline", "steps")
 
 
 def test_workloads(headway: Headway):

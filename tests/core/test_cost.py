@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline
+from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise, Roofline, Steps
 from headway.core.errors import InvalidEngine
 
 SECONDS = st.sampled_from([0.0, 1e-9, 2e-5, 0.003, 0.1, 1.0]) | st.floats(0, 10)
@@ -195,3 +195,11 @@ def test_jitter_draws_from_the_generator_that_it_is_given() -> None:
 def test_a_model_without_a_formula_cannot_say_how_long_an_iteration_takes() -> None:
     with pytest.raises(NotImplementedError):
         CostModel().seconds(1, 1, 1)
+
+
+def test_steps_count_decode_iterations_and_nothing_else() -> None:
+    model = Steps(decode=2.0)
+    assert [model.seconds(prefill, decode, 99) for prefill, decode in ((7, 0), (0, 3), (7, 3))] == [0.0, 2.0, 2.0]
+    check(model, 1.0, 1000.0, 300, 5, 10, 3)
+    with pytest.raises(InvalidEngine, match="decode = 0; expected a finite number > 0"):
+        Steps(0)

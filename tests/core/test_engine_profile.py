@@ -45,6 +45,8 @@ def engine(**changes: Any) -> EngineProfile:
         ("mode", "prefil-first", "did you mean 'prefill-first'? Known: mixed, prefill-first"),
         ("first_token", 1, "Known: decode, prefill"),
         ("eviction", 1, "true or false"),
+        ("cut_off", "no", "true or false"),
+        ("max_new_tokens", 0, "a whole number"),
         ("concurrency", -0.1, "a finite number >= 0"),
         ("concurrency", True, "a finite number >= 0"),
         ("jitter", math.inf, "a finite number >= 0"),
@@ -167,6 +169,8 @@ def test_every_key_of_the_toml() -> None:
         memory = "prompt-fit(safety=0.5)"
         concurrency = 1e-5
         jitter = 0.05
+        max_new_tokens = 300
+        cut_off = false
         source = "measured"
         [cost]
         kind = "linear"
@@ -191,6 +195,8 @@ def test_every_key_of_the_toml() -> None:
         memory="prompt-fit(safety=0.5)",
         concurrency=1e-5,
         jitter=0.05,
+        max_new_tokens=300,
+        cut_off=False,
         source="measured",
     )
     named = {line.split("=")[0].strip() for line in text.splitlines() if "=" in line}

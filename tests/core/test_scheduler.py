@@ -16,6 +16,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
 from headway.policies.memory.prompt_fit import PromptFit
 from headway.policies.order.fcfs import Fcfs
+from tests.policies.own_shedding import TooLate
 
 
 def engine(**changes: Any) -> EngineProfile:
@@ -201,6 +202,14 @@ def test_three_half_filled_prompts_and_space_for_two() -> None:
     assert chunks(bench.steps(2)) == [(0, 5), (1, 5), (2, 2)]
     batch = bench.step()
     assert (batch.decodes, chunks(batch)) == (2, [(2, 5), (3, 1)])
+
+
+def test_a_half_filled_prompt_may_find_no_space_left() -> None:
+    bench = Bench(1, 1, 20, 20, token_budget=16, decode_block=4, chunk_cap=8)
+    assert chunks(bench.step()) == [(0, 1), (1, 1), (2, 8), (3, 6)]
+    batch = bench.step()
+    assert (batch.decode_positions, chunks(batch)) == (8, [(2, 8)])
+    assert chunks(bench.step()) == [(2, 4), (3, 4)]
 
 
 @pytest.mark.parametrize("interval", [1, 3])
@@ -461,30 +470,6 @@ class TestQuiet:
         assert rows(bench.step().admitted) == [1]
 
 
-class TooLate(Shedding):
-    """Gives up on what has waited longer than `patience` seconds."""
-
-    idle = False
-
-    def __init__(self, patience: float) -> None:
-        self.patience = patience
-        self.queue: list[Sequence] = []
-
-    def push(self, seq: Sequence, now: float) -> None:
-        self.queue.append(seq)
-
-    def due(self, now: float) -> list[Sequence]:
-        late = [seq for seq in self.queue if now - seq.arrival >= self.patience]
-        for seq in late:
-            self.queue.remove(seq)
-            seq.reason = "too_late"
-        return late
-
-    def steady_until(self) -> float:
-        waiting = [seq.arrival + self.patience for seq in self.queue]
-        return min(waiting, default=float("inf"))
-
-
 class TestShedding:
     def test_who_cannot_make_it_is_rejected_with_the_reason(self) -> None:
         bench = Bench(90, 50, 60, shedding=TooLate(2.5))
@@ -505,6 +490,18 @@ class TestShedding:
         shedding.push(Sequence(Request(0, 0.0, 1), 0), 0.0)
         assert shedding.due(1e9) == []
         assert shedding.steady_until() == float("inf")
+
+    def test_who_runs_already_is_not_shed(self) -> None:
+        class Sloppy(Shedding):
+            idle = False
+
+            def due(self, now: float) -> list[Sequence]:
+                return bench.seqs if now >= 1.0 else []
+
+        bench = Bench(5, 99, shedding=Sloppy())
+        bench.step()
+        batch = bench.step()
+        assert (rows(batch.ended), bench.seqs[0].state, batch.decodes) == ([1], DECODING, 1)
 
     def test_an_empty_plan_is_no_iteration(self) -> None:
         """Somebody is shed, and the order has nobody to name."""

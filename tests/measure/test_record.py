@@ -44,5 +44,6 @@ def test_hosts_and_readers_agree_on_the_fields():
         "kv_capacity kv_token_iterations kv_peak oom_events"
     )
     assert fields(RunRecord) == (
-        "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial"
+        "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "
+        "order memory_rule memory steady_memory"
     )

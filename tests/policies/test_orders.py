@@ -281,6 +281,26 @@ def test_shortest_work_counts_prompt_and_predicted_tokens_less_what_waiting_is_w
     assert order.next(5.0, 1, None) is None
 
 
+def test_oldest_that_fits_tries_every_aged_request_and_then_a_short_one() -> None:
+    order = QuotaAging(k=1, gamma=0.5, refused="oldest-that-fits")
+    started(order, first := waiting(0), 2.0)  # the threshold is 2 s
+    order.prefilled(first, 2.0)
+    longs = [waiting(ticket, arrival, predicted="long") for ticket, arrival in ((1, 0.0), (2, 1.0), (3, 3.0))]
+    for seq in (*longs, short := waiting(4, 3.0)):
+        order.push(seq, seq.arrival)
+    assert order.next(4.0, 1, None) is longs[0]
+    assert order.next(4.0, 1, longs[0]) is longs[1]
+    assert order.next(4.0, 1, longs[1]) is short  # the third has waited for 1 s
+    assert order.next(4.0, 1, short) is None
+    assert order.steady_until(4.0) == pytest.approx(5.0, rel=1e-8)  # then the third is aged
+    assert order.next(5.5, 1, None) is longs[0]
+    assert order.next(5.5, 1, longs[0]) is longs[1]
+    assert order.next(5.5, 1, longs[1]) is longs[2]
+    started(order, longs[2], 5.5)
+    assert (order.promoted, order.debt) == (1, False)
+    assert order.next(5.5, 1, None) is short
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -64,8 +64,12 @@ def test_every_name_builds_without_options_and_has_a_docstring_that_asks(known: 
 
 
 @pytest.mark.parametrize("text", [*ORDERS, " psf ", "shortest-work(aging=3)"])
-def test_a_policy_is_called_as_it_was_written(text: str) -> None:
+def test_a_policy_is_called_by_its_spec(text: str) -> None:
     assert Policy.of(text).name == text.strip()
+
+
+def test_however_a_spec_is_spelled_its_policy_has_one_name() -> None:
+    assert Policy.of("qba( k=3,gamma=0.90, refused='stop')").name == "qba(k=3, gamma=0.9, refused=stop)"
 
 
 def test_a_class_is_an_order_too() -> None:
@@ -76,7 +80,7 @@ def test_a_class_is_an_order_too() -> None:
 
 def test_an_import_path_is_an_order_too() -> None:
     policy = Policy.of(f"{OWN}:Urgent(boost=-0.5, name='a-b')")
-    assert policy.name == f"{OWN}:Urgent(boost=-0.5, name='a-b')"
+    assert policy.name == f"{OWN}:Urgent(boost=-0.5, name=a-b)"
     order = policy.order()
     assert isinstance(order, Urgent)
     assert (order.boost, order.name) == (-0.5, "a-b")

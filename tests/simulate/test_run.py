@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -295,3 +296,21 @@ def test_unknown_names_are_refused() -> None:
         simulate(one_request(), "fcfs", "qba-papr")
     with pytest.raises(InvalidSpec, match="no parameter 'k'"):
         simulate(one_request(), "fcfs(k=3)")
+
+
+def test_the_garbage_collector_is_left_as_it_was() -> None:
+    def fail(arrived: int) -> None:
+        raise RuntimeError("a callback that fails")
+
+    crowd = trace(2000)
+    simulate(crowd, "fcfs", engine())
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="a callback that fails"):
+        simulate(crowd, "fcfs", engine(), progress=fail)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        simulate(crowd, "fcfs", engine())
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -19,11 +19,13 @@ from headway.cli.options import (
     LengthsOption,
     LimitOption,
     LongToShortOption,
+    MemoryOption,
     RateOption,
     RequestsOption,
     SeedOption,
     SeedsOption,
     ShortToLongOption,
+    SlaOption,
     SourceArgument,
     read_engine,
     read_seeds,
@@ -35,6 +37,7 @@ from headway.cli.tables import print_comparison
 from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.record import RunRecord
+from headway.measure.sla import Sla
 from headway.report.files import write_whole
 from headway.report.html import write_html
 from headway.studies.compare import DEFAULT_POLICIES
@@ -52,6 +55,7 @@ def compare(
             show_default="fcfs, psf, aa, qba",
         ),
     ] = None,
+    memory: MemoryOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -60,6 +64,7 @@ def compare(
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
+    sla: SlaOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
@@ -79,6 +84,7 @@ def compare(
     )
     profile = read_engine(engine)
     chosen = policy or DEFAULT_POLICIES
+    agreement = None if sla is None else Sla.parse(sla)
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
@@ -91,6 +97,8 @@ def compare(
                 where,
                 chosen,
                 profile,
+                memory=memory or (),
+                sla=agreement,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),
                 progress=progress,

@@ -26,6 +26,23 @@ SourceArgument = Annotated[
         show_default=False,
     ),
 ]
+MemoryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="SPEC",
+        help="A memory rule (repeatable), such as past-future(reserve=0.1); each is combined with every policy.",
+        show_default="the engine's",
+    ),
+]
+SlaOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIMITS",
+        help="A service agreement in seconds, as in ttft=10,mtpot=1.5: attainment, and goodput under it.",
+        show_default=False,
+    ),
+]
 EngineOption = Annotated[
     str | None,
     typer.Option(

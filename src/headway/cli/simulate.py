@@ -19,6 +19,7 @@ from headway.cli.options import (
     SeedOption,
     SeedsOption,
     ShortToLongOption,
+    SlaOption,
     SourceArgument,
 )
 
@@ -28,6 +29,10 @@ def simulate(
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SPEC", help="A memory rule.", show_default="the engine's"),
+    ] = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -36,6 +41,7 @@ def simulate(
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
+    sla: SlaOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
@@ -47,6 +53,7 @@ def simulate(
     comparing.compare(
         source,
         [policy],
+        [memory] if memory is not None else None,
         engine,
         rate,
         scale_lengths,
@@ -55,6 +62,7 @@ def simulate(
         seeds,
         epsilon_sl,
         epsilon_ls,
+        sla,
         json,
         html,
         requests,

@@ -12,7 +12,15 @@ from rich.text import Text
 
 from headway.measure.comparison import Comparison
 from headway.report.sentences import answer, question
-from headway.report.tables import Column, Table, differences_table, engine_table, tokens_table, waiting_table
+from headway.report.tables import (
+    Column,
+    Table,
+    differences_table,
+    engine_table,
+    memory_table,
+    tokens_table,
+    waiting_table,
+)
 
 MIN_NAMES = 16  # characters
 SHORT_GROUPS = {
@@ -28,8 +36,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
-    for table in (waiting_table(comparison), tokens_table(comparison), engine_table(comparison)):
-        for part in _fitting(table, console):
+    for make in (waiting_table, tokens_table, engine_table, memory_table):
+        table = make(comparison)
+        for part in _fitting(table, console) if table is not None else ():
             console.print(part)
     differences = differences_table(comparison)
     if differences:

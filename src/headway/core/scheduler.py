@@ -35,7 +35,9 @@ class Scheduler:
         kv_token_iterations: sum over all iterations of the live KV tokens.
         kv_peak: the most live KV tokens after any plan.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
+        evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
+        asked_at: boundary, in seconds, at which the order last had the word.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
         quiet_open: an arrival may end them; otherwise nobody could be admitted, whoever comes, and what arrives
@@ -44,7 +46,6 @@ class Scheduler:
 
     __slots__ = (
         "_ask",
-        "_asked",
         "_block",
         "_blocked",
         "_budget",
@@ -65,9 +66,11 @@ class Scheduler:
         "_sheds",
         "_slots",
         "_tickets",
+        "asked_at",
         "decode_positions",
         "decodes",
         "engine",
+        "evictions",
         "iterations",
         "kv_peak",
         "kv_token_iterations",
@@ -102,13 +105,14 @@ class Scheduler:
         self.kv_token_iterations: int = 0
         self.kv_peak: int = 0
         self.oom_events: int = 0
+        self.evictions: int = 0
         self.recomputed: int = 0
         self.quiet_chunk: int = 0
         self.quiet_until: float = math.inf
         self.quiet_open: bool = True
         self._tickets: int = 0
         self._last_round: int = -1  # decode clock of the last admission round
-        self._asked: float = 0.0  # when the order last had the word
+        self.asked_at: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
@@ -271,7 +275,7 @@ class Scheduler:
         self.quiet_open = open_
         if open_ and self.waiting:
             if self._blocked:
-                self.quiet_until = self.order.steady_until(self._asked)
+                self.quiet_until = self.order.steady_until(self.asked_at)
             elif self._round_is_due():
                 return 0
             else:
@@ -309,7 +313,7 @@ class Scheduler:
 
     def steady_until(self) -> float:
         """Until when, in seconds, need a host with nothing to run not ask again, unless something arrives?"""
-        return min(self.order.steady_until(self._asked), self.shedding.steady_until())
+        return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())
 
     def _shed(self, batch: Batch, now: float) -> None:
         for seq in self.shedding.due(now):
@@ -360,6 +364,7 @@ class Scheduler:
             return
         victim.state = WAITING
         victim.evictions += 1
+        self.evictions += 1
         self.waiting += 1
         batch.evicted.append(victim)
         self.order.back(victim, now)
@@ -430,7 +435,7 @@ class Scheduler:
     def _admit(self, batch: Batch, now: float, space: int) -> None:
         """Ask the order for candidates and the memory rule for each, while there is space."""
         self._last_round = self.ledger.clock
-        self._asked = now
+        self.asked_at = now
         self._blocked = False
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         if self._memory_looks:

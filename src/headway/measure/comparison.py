@@ -13,6 +13,7 @@ import numpy as np
 from headway.measure.intervals import BLOCKS
 from headway.measure.pairs import PairedDifference, paired_difference
 from headway.measure.record import RunRecord
+from headway.measure.sla import Sla
 from headway.measure.summary import Summary, over_seeds, summarise
 
 
@@ -90,15 +91,16 @@ class ComparisonBuilder:
     has the same seeds for every policy.
     """
 
-    def __init__(self, settings: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
+    def __init__(self, settings: Mapping[str, Any], notes: Sequence[str] = (), sla: Sla | None = None) -> None:
         self._settings = settings
+        self._sla = sla
         self._notes = tuple(notes)
         self._summaries: dict[str, dict[int, Summary]] = {}
         self._first: dict[str, RunRecord] = {}
 
     def add(self, record: RunRecord) -> Summary:
         """Take in a run and return its summary; a second run of a policy and seed replaces the first."""
-        summary = summarise(record)
+        summary = summarise(record, self._sla)
         self._summaries.setdefault(record.policy, {})[record.seed] = summary
         kept = self._first.get(record.policy)
         if kept is None or record.seed <= kept.seed:

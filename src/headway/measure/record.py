@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from headway.measure.memory import MemoryUse
+
 OUTCOME_SCHEMA: dict[str, type[pl.DataType]] = {
     "id": pl.String,
     "tenant": pl.String,
@@ -106,7 +108,7 @@ class RunRecord:
     """One run: one policy, one engine, one workload, one seed.
 
     Attributes:
-        policy: the policy's spec, as in `qba(k=5)`.
+        policy: the policy's name, unique in a comparison: the order's spec, as in `qba(k=5)`, as a rule.
         engine: the engine's name.
         workload: the trace's or workload's name.
         seed: the seed of the run.
@@ -123,6 +125,10 @@ class RunRecord:
         timeline: requests waiting and running, and live KV tokens, sampled at events (`TIMELINE_SCHEMA`).
         totals: sums over the run.
         wall_seconds: how long it took to compute.
+        order: spec of the order.
+        memory_rule: spec of the memory rule.
+        memory: use of KV memory until the last request left the queue for the first time.
+        steady_memory: the same, from the 1000th finish on; None if the queue was empty before.
         partial: it was interrupted; requests that had not ended are missing.
     """
 
@@ -138,3 +144,7 @@ class RunRecord:
     timeline: pl.DataFrame
     wall_seconds: float
     partial: bool = False
+    order: str = ""
+    memory_rule: str = ""
+    memory: MemoryUse | None = None
+    steady_memory: MemoryUse | None = None

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 
 from headway.measure.latency import CLASSES, Latency, latencies, mean_count, waits
+from headway.measure.memory import MemoryUse
 from headway.measure.record import RunRecord
+from headway.measure.sla import Service, Sla, service
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Summary:
     of all.
 
     Attributes:
-        policy: the policy's spec.
+        policy: the policy's name, unique in a comparison.
         seeds: the seeds that the figures are of.
         finished: requests that got all their tokens.
         rejected: requests turned away; these have no wait, so read the waits beside this count.
@@ -67,6 +69,11 @@ class Summary:
         wall_seconds: time that the computation took.
         longest_wait: who waited longest; None if nobody was scheduled.
         partial: a run was interrupted.
+        order: spec of the order.
+        memory_rule: spec of the memory rule.
+        memory: use of KV memory until the queue was empty.
+        steady_memory: the same, after the first 1000 finishes.
+        sla: how the service agreement was kept; None without one.
     """
 
     policy: str
@@ -88,13 +95,19 @@ class Summary:
     wall_seconds: float
     longest_wait: LongestWait | None
     partial: bool
+    order: str = ""
+    memory_rule: str = ""
+    memory: MemoryUse | None = None
+    steady_memory: MemoryUse | None = None
+    sla: Service | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
         longest = self.longest_wait
         latency = self.latency.to_dict()
         return {
-            "policy": self.policy,
+            "policy": self.order or self.policy,
+            "name": self.policy,
             "requests": latency.pop("requests"),
             "finished": self.finished,
             "rejected": self.rejected,
@@ -114,6 +127,13 @@ class Summary:
                 "capacity_tokens": self.kv.capacity_tokens,
                 "oom_events": self.kv.oom_events,
             },
+            "memory": {
+                "spec": self.memory_rule,
+                **(self.memory.to_dict() if self.memory else {}),
+                "steady": self.steady_memory and self.steady_memory.to_dict(),
+            },
+            "sla": self.sla
+            and {"attainment": self.sla.attainment, "goodput_tokens_per_s": self.sla.goodput_tokens_per_s},
             "iterations": self.iterations,
             "wall_seconds": self.wall_seconds,
             "longest_wait": longest and {"seconds": longest.seconds, "id": longest.id, "seed": longest.seed},
@@ -122,8 +142,8 @@ class Summary:
         }
 
 
-def summarise(record: RunRecord) -> Summary:
-    """Return the figures of one run."""
+def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
+    """Return the figures of one run, and how it kept an agreement where there is one."""
     totals = record.totals
     count = dict(record.outcomes["outcome"].value_counts().iter_rows())
     done = record.outcomes.filter(pl.col("outcome") == "finished")
@@ -155,6 +175,11 @@ def summarise(record: RunRecord) -> Summary:
         wall_seconds=record.wall_seconds,
         longest_wait=_longest(record),
         partial=record.partial,
+        order=record.order,
+        memory_rule=record.memory_rule,
+        memory=record.memory,
+        steady_memory=record.steady_memory,
+        sla=None if sla is None else service(record, sla),
     )
 
 
@@ -198,7 +223,24 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         wall_seconds=math.fsum(one.wall_seconds for one in summaries) / len(summaries),
         longest_wait=max(longest, key=lambda one: one.seconds, default=None),
         partial=any(one.partial for one in summaries),
+        order=summaries[0].order,
+        memory_rule=summaries[0].memory_rule,
+        memory=_uses([one.memory for one in summaries]),
+        steady_memory=_uses([one.steady_memory for one in summaries]),
+        sla=_services([one.sla for one in summaries]),
     )
+
+
+def _uses(uses: Sequence[MemoryUse | None]) -> MemoryUse | None:
+    known = [use for use in uses if use is not None]
+    return MemoryUse.over_seeds(known) if known else None
+
+
+def _services(services: Sequence[Service | None]) -> Service | None:
+    known = [one for one in services if one is not None]
+    if not known:
+        return None
+    return Service(_mean([one.attainment for one in known]), _mean([one.goodput_tokens_per_s for one in known]))
 
 
 def _classes_over_seeds(seeds: Sequence[Mapping[str, Latency]]) -> dict[str, Latency]:

@@ -26,13 +26,15 @@ class Policy:
     """What to run: reusable, without state. `build` makes a scheduler with fresh rules from it.
 
     Attributes:
-        name: how reports call it: its spec.
+        name: how reports call it: the order's spec, as a rule.
+        order_spec: the order's spec, or the name of its class.
         order: makes a fresh order.
         memory: spec of the memory rule; None takes the engine's.
         shedding: spec of the shedding rule.
     """
 
     name: str
+    order_spec: str
     order: Callable[[], Order]
     memory: Spec | None = None
     shedding: Spec = Spec("keep")  # noqa: RUF009 - a Spec is immutable
@@ -47,6 +49,7 @@ class Policy:
         name, make = _order_maker(order)
         policy = cls(
             name=name,
+            order_spec=name,
             order=make,
             memory=None if memory is None else parse_spec(memory),
             shedding=parse_spec(shedding),

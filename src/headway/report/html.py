@@ -20,7 +20,7 @@ from headway.report.fragments import (
     table_html,
 )
 from headway.report.sentences import answer, question
-from headway.report.tables import engine_table, tokens_table, waiting_table
+from headway.report.tables import engine_table, memory_table, tokens_table, waiting_table
 
 # With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
 _CONTENT_POLICY = (
@@ -41,6 +41,12 @@ _ENGINE = (
     "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it."
 )
 
+_MEMORY = (
+    "Until the queue was empty for the first time. Required is the peak that the true lengths of the residents will "
+    "need, after each admission round. Evictions count events and the requests they hit; recomputed are prompt tokens "
+    "filled again. Met is the share of requests that kept every limit of the agreement; goodput counts only these."
+)
+
 
 def html_report(comparison: Comparison) -> str:
     """Return the report: question, answer, tables, charts and how to repeat it.
@@ -52,6 +58,7 @@ def html_report(comparison: Comparison) -> str:
     from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
 
     drawn = figures(comparison)
+    memory = memory_table(comparison)
     title = html.escape(question(comparison))
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
@@ -65,6 +72,7 @@ def html_report(comparison: Comparison) -> str:
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
+            section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
             settings_section(comparison),
             notes_section(comparison),

@@ -97,6 +97,32 @@ def engine_table(comparison: Comparison) -> Table:
     return Table("Engine", _rows(comparison), tuple(columns))
 
 
+def memory_table(comparison: Comparison) -> Table | None:
+    """Return what the memory rules did, and how the agreement was kept; None where there is nothing to tell."""
+    policies = comparison.policies
+    uses = [s.memory for s in policies]
+    columns: list[Column] = []
+    if any(use is not None and (use.eviction_events or use.future_required_mean is not None) for use in uses):
+        known = [use for use in uses if use is not None]
+        if len(known) == len(uses):
+            columns += [
+                _plain("KV used", "mean", "%", [_percent(use.used_mean) for use in known]),
+                _plain("KV used", "max", "%", [_percent(use.used_max) for use in known]),
+                _plain("Required", "mean", "%", [_percent(use.future_required_mean) for use in known]),
+                _plain("Decode", "Steps", "", [use.decode_steps for use in known]),
+                _plain("Evictions", "Events", "", [use.eviction_events for use in known]),
+                _plain("Evictions", "Requests", "", [use.evicted_requests for use in known]),
+                _plain("Recomputed", "Tokens", "", [use.recomputed_tokens for use in known]),
+            ]
+    services = [s.sla for s in policies if s.sla is not None]
+    if services and len(services) == len(policies):
+        columns += [
+            _plain("Agreement", "Met", "%", [_percent(one.attainment) for one in services]),
+            _plain("Goodput", "All tokens", "tokens/s", [one.goodput_tokens_per_s for one in services]),
+        ]
+    return Table("Memory and agreement", _rows(comparison), tuple(columns)) if columns else None
+
+
 def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
     """Return a row a pair of policies: pair, difference in mean wait, share, 95 % interval, verdict."""
     labels = short_labels(_rows(comparison))

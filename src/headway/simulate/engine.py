@@ -19,7 +19,9 @@ from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, WAITING, Sequence
+from headway.simulate.memory_watch import MemoryWatch
 
+STEADY_AFTER = 1000  # finishes: by then a rule that learns from them has learnt
 STRIDE = 1024  # arrivals from one progress report, and one packing, to the next
 
 
@@ -57,6 +59,7 @@ class SimulatedEngine:
         cost: how long an iteration takes.
         sample_every: seconds from one sample of the timeline to the next; infinite for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
+        watch_future: compute what the residents' true lengths will require, after every admission round.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -68,6 +71,7 @@ class SimulatedEngine:
         "_due",
         "_fresh",
         "_joined_at",
+        "_mark_at",
         "_pausing",
         "_residence",
         "_sample_at",
@@ -80,6 +84,7 @@ class SimulatedEngine:
         "decoding",
         "emits",
         "fast_forward",
+        "finished",
         "idle",
         "now",
         "outcomes",
@@ -89,6 +94,7 @@ class SimulatedEngine:
         "sample_every",
         "scheduler",
         "timeline",
+        "watch",
     )
 
     def __init__(
@@ -101,6 +107,7 @@ class SimulatedEngine:
         *,
         sample_every: float = math.inf,
         fast_forward: bool = True,
+        watch_future: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -119,6 +126,9 @@ class SimulatedEngine:
         self.idle: float = 0.0
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
+        self.watch = MemoryWatch(scheduler, outputs, watch_future=watch_future)
+        self._mark_at: int = STEADY_AFTER  # finishes at which the steady part begins
+        self.finished: int = 0
         self.decoding = Decoding()
         self._segments: list[float] = []  # not yet packed: a list grows faster than an array
         self._residence: list[int] = []
@@ -142,11 +152,12 @@ class SimulatedEngine:
             self._pack()
         return True
 
-    def _loop(self) -> None:  # noqa: C901 - the inner loop: a call costs more than the lines it saves
+    def _loop(self) -> None:  # noqa: C901, PLR0912 - the inner loop: a call costs more than the lines it saves
         """Go on by the quiet iterations up to the next event, or by one planned iteration, until all have ended."""
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
+        watching, undrained = self.watch.watch_future, True
         while True:
             now = self.now
             if arrivals[self.arrived] <= now:
@@ -182,8 +193,13 @@ class SimulatedEngine:
                 if not scheduler.decodes:
                     self._delivered = end  # nobody is paused: gaps count from here
             complete(batch, end, finished)
+            if watching and scheduler.asked_at == now:
+                self.watch.round_ended()
             if finished:
                 self._finish(finished, clock, end)
+            if undrained and not scheduler.waiting and self.arrived == len(self.outputs):
+                undrained = False
+                self.watch.drained()
             if end >= self._sample_at:
                 self._sample(now)
 
@@ -333,6 +349,7 @@ class SimulatedEngine:
 
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
+        self.watch.evicted(batch.evicted)
         for seq in batch.evicted + batch.ended:
             due = self._booked[seq.id]
             if due:
@@ -354,6 +371,10 @@ class SimulatedEngine:
 
     def _finish(self, finished: list[Sequence], clock: int, now: float) -> None:
         """Keep what is known of requests whose answers are complete."""
+        self.finished += len(finished)
+        if self.finished >= self._mark_at:
+            self._mark_at = len(self.outputs) + 1
+            self.watch.steady_begins()
         outcomes, booked, outputs = self.outcomes, self._booked, self.outputs
         start, finish, state, generated = outcomes.start, outcomes.finish, outcomes.state, outcomes.generated
         for seq in finished:

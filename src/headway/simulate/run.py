@@ -35,6 +35,7 @@ def simulate(
     seed: int = 0,
     timeline: bool = True,
     fast_forward: bool = True,
+    watch_future: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -46,6 +47,7 @@ def simulate(
         seed: of the engine's own randomness (jitter); the trace is data.
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
+        watch_future: compute what the residents' true lengths will require, after every admission round.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -74,6 +76,7 @@ def simulate(
         engine.iteration_cost(stream(seed, "jitter")),
         sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
         fast_forward=fast_forward,
+        watch_future=watch_future,
         progress=progress,
     )
     with _collector_at_rest():
@@ -81,6 +84,7 @@ def simulate(
     segments, residence, stray = segments_of(host), residence_of(host), stray_of(host)
     outcomes = _outcomes(frame, host, largest_gaps(frame.height, segments, residence, stray))
     ended = outcomes["outcome"].is_not_null()
+    memory, steady = host.watch.uses()
     return RunRecord(
         policy=policy.name,
         engine=engine.name,
@@ -94,6 +98,10 @@ def simulate(
         timeline=pl.DataFrame(host.timeline, schema=TIMELINE_SCHEMA, orient="row"),
         wall_seconds=time.perf_counter() - began,
         partial=not complete,
+        order=policy.order_spec,
+        memory_rule=str(policy.memory_on(engine)),
+        memory=memory,
+        steady_memory=steady,
     )
 
 
@@ -216,6 +224,6 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         token_budget=scheduler.engine.token_budget,
         kv_capacity=scheduler.engine.kv_tokens,
         kv_token_iterations=scheduler.kv_token_iterations,
-        kv_peak=scheduler.kv_peak,
+        kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
     )

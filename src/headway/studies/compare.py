@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +15,7 @@ from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.measure.record import RunRecord
+from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
@@ -31,6 +33,8 @@ def compare(
     policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
+    memory: Sequence[str] = (),
+    sla: Sla | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
@@ -43,6 +47,8 @@ def compare(
         policies: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
+        memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
+        sla: what every request was promised.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
@@ -55,7 +61,7 @@ def compare(
         InvalidInput: a policy, engine, workload or parameter cannot be what it says.
     """
     source = source if isinstance(source, Source) else Source(source)
-    chosen = [policy if isinstance(policy, Policy) else Policy.of(policy) for policy in policies]
+    chosen = _combined(policies, memory)
     _check_names(chosen)
     profile = engine_for(source, engine)
     runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
@@ -65,7 +71,7 @@ def compare(
     notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
     if len(runs) < len(list(seeds)):
         notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
-    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command), notes)
+    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, sla), notes, sla)
     total = len(runs) * len(chosen)
     done = 0
     try:
@@ -78,6 +84,7 @@ def compare(
                     profile,
                     seed=seed,
                     timeline=seed == runs[0],
+                    watch_future=bool(memory),
                     progress=_share_of(progress, done, total, len(trace)),
                 )
                 builder.add(record)
@@ -100,6 +107,19 @@ def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProf
         return preset(engine)
     name = parse_spec(source.origin).name if isinstance(source.origin, str) else ""
     return preset(HOME_ENGINES.get(name, DEFAULT_ENGINE))
+
+
+def _combined(policies: Sequence[str | type[Order] | Policy], memory: Sequence[str]) -> list[Policy]:
+    """Return every policy with every memory rule; the rule is part of the name where there are several."""
+    chosen: list[Policy] = []
+    for policy in policies:
+        if isinstance(policy, Policy):
+            chosen.append(policy)
+            continue
+        for rule in memory or (None,):
+            made = Policy.of(policy, rule)
+            chosen.append(replace(made, name=f"{made.name} + {made.memory}") if len(memory) > 1 else made)
+    return chosen
 
 
 def _check_names(policies: Sequence[Policy]) -> None:
@@ -138,6 +158,7 @@ def _settings(
     engine: EngineProfile,
     seeds: Sequence[int],
     command: str | None,
+    sla: Sla | None,
 ) -> dict[str, Any]:
     return {
         "headway": version("headway"),
@@ -145,7 +166,8 @@ def _settings(
         "workload": source.origin if isinstance(source.origin, str) else source.origin.name,
         "engine": engine.name,
         "policies": [policy.name for policy in policies],
-        "memory": engine.memory,
+        "memory": list(dict.fromkeys(str(policy.memory_on(engine)) for policy in policies)),
+        "sla": None if sla is None else str(sla),
         "requests": len(first),
         "rate_per_s": first.rate,
         "length_factor": source.length_factor,

@@ -29,14 +29,13 @@ class Oracle(PeakRule):
 
     def predict_residents(self, generated: np.ndarray, limit: np.ndarray) -> np.ndarray:
         """Return the true lengths."""
-        return np.array([[self.lengths[seq.id] for seq in self.table.sequences]], dtype=np.int64).reshape(1, -1)
+        return np.array([[self._length(seq) for seq in self.table.sequences]], dtype=np.int64).reshape(1, -1)
 
     def predict_candidate(self, seq: Sequence, lists: int) -> np.ndarray:
-        """Return the true length.
+        """Return the true length."""
+        return np.array([self._length(seq)], dtype=np.int64)
 
-        Raises:
-            InvalidSpec: the host did not reveal the lengths; a live one cannot.
-        """
+    def _length(self, seq: Sequence) -> int:
         if not len(self.lengths):
             raise InvalidSpec("the oracle needs true output lengths; only a simulation knows them")
-        return np.array([self.lengths[seq.id]], dtype=np.int64)
+        return self.lengths[seq.id]
