@@ -12,6 +12,7 @@ _VECTOR = 48  # iterations from which numpy beats a loop; results are the same e
 _STRAIGHT = 1e-9  # how far a span may lie off the line, as a share of it
 _LARGEST = 1e30  # no rate or size of an engine is larger, and products of two stay finite
 _STRIDE = 4096  # the most iterations that one vector holds
+_RAMP = np.arange(1.0, _STRIDE + 1.0)  # whole numbers, exact in floating point
 
 
 Coast = tuple[int, float, float, float]  # iterations, time after them, seconds of the first and of the last
@@ -119,15 +120,18 @@ class Linear(CostModel):
             return _run_constant(now, limit, steps, base)
         first = span = base + slope * (context + growth)
         taken = 0
-        loop = steps if steps < _VECTOR else _VECTOR
-        while taken < loop and now < limit:
-            context += growth
-            span = base + slope * context
-            now += span
-            taken += 1
+        if _stride(steps, now, limit, first) < _VECTOR:
+            while taken < steps and now < limit:
+                context += growth
+                span = base + slope * context
+                now += span
+                taken += 1
         while taken < steps and now < limit:
-            stride = min(steps - taken, _STRIDE)
-            spans = base + slope * (context + growth * np.arange(1, stride + 1))
+            stride = _stride(steps - taken, now, limit, first)
+            spans = _RAMP[:stride] * growth
+            spans += context
+            spans *= slope
+            spans += base
             used, now, span = _accumulate(now, limit, spans)
             context += growth * used
             taken += used
@@ -171,15 +175,20 @@ class Roofline(CostModel):
         c0, weights, kv_bytes, bandwidth = self.c0, self.weights, self.kv_bytes, self.memory
         first = span = c0 + (weights + kv_bytes * (context + growth)) / bandwidth
         taken = 0
-        loop = steps if steps < _VECTOR else _VECTOR
-        while taken < loop and now < limit:
-            context += growth
-            span = c0 + (weights + kv_bytes * context) / bandwidth
-            now += span
-            taken += 1
+        if _stride(steps, now, limit, first) < _VECTOR:
+            while taken < steps and now < limit:
+                context += growth
+                span = c0 + (weights + kv_bytes * context) / bandwidth
+                now += span
+                taken += 1
         while taken < steps and now < limit:
-            stride = min(steps - taken, _STRIDE)
-            spans = c0 + (weights + kv_bytes * (context + growth * np.arange(1, stride + 1))) / bandwidth
+            stride = _stride(steps - taken, now, limit, first)
+            spans = _RAMP[:stride] * growth
+            spans += context
+            spans *= kv_bytes
+            spans += weights
+            spans /= bandwidth
+            spans += c0
             used, now, span = _accumulate(now, limit, spans)
             context += growth * used
             taken += used
@@ -255,26 +264,34 @@ class Jitter(CostModel):
         return self.inner.seconds(prefill, decode, context) * float(factor)
 
 
+def _stride(steps: int, now: float, limit: float, least: float) -> int:
+    """How many iterations of at least `least` seconds to look at together: none that starts after the limit, nearly."""
+    most = steps if steps < _STRIDE else _STRIDE
+    if least > 0.0 and (limit - now) / least < most:
+        most = int((limit - now) / least) + 2
+    return most if most < steps else steps
+
+
 def _run_constant(now: float, limit: float, steps: int, span: float) -> Coast:
     taken = 0
-    loop = steps if steps < _VECTOR else _VECTOR
-    while taken < loop and now < limit:
-        now += span
-        taken += 1
+    if _stride(steps, now, limit, span) < _VECTOR:
+        while taken < steps and now < limit:
+            now += span
+            taken += 1
     while taken < steps and now < limit:
-        used, now, _ = _accumulate(now, limit, np.full(min(steps - taken, _STRIDE), span))
+        used, now, _ = _accumulate(now, limit, np.full(_stride(steps - taken, now, limit, span), span))
         taken += used
     return taken, now, span, span
 
 
 def _accumulate(now: float, limit: float, spans: np.ndarray) -> tuple[int, float, float]:
     """Add the spans to `now` one after the other, as a loop would, while the time before each is under `limit`."""
-    ends = spans.copy()
-    ends[0] += now
-    ends = np.add.accumulate(ends)
+    first = float(spans[0])
+    spans[0] += now
+    ends = np.add.accumulate(spans)
     # Step j starts at ends[j - 1]; the first one starts under the limit by the caller's test.
-    used = 1 + int(np.searchsorted(ends[:-1], limit, side="left"))
-    return used, float(ends[used - 1]), float(spans[used - 1])
+    used = 1 + int(ends[:-1].searchsorted(limit))
+    return used, float(ends[used - 1]), float(spans[used - 1]) if used > 1 else first
 
 
 def _as_floats(model: CostModel, *names: str, above: bool = False) -> None:
