@@ -314,3 +314,14 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_the_gap_across_two_evictions_counts_from_the_last_token() -> None:
+    """Evicted again before it is filled, and run at once as nobody is left, it waits from its last token on."""
+    engine = EngineProfile(
+        "tight", 4, 2, 10, Piecewise(0.003, 2e-5, 64.0), decode_block=2, memory="watermark(level=1, charge=prompt)"
+    )
+    frame = pl.DataFrame({"arrival": [0.0] * 3, "prompt_tokens": [1] * 3, "output_tokens": [0, 11, 4]})
+    outcomes = simulate(Trace.from_frame("three", frame), "fcfs", engine).outcomes
+    assert outcomes["evictions"].to_list() == [0, 0, 2]
+    assert outcomes["largest_gap"][2] == pytest.approx(0.009)

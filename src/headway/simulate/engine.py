@@ -18,7 +18,7 @@ from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import FINISHED, REJECTED, Sequence
 from headway.simulate.memory_watch import MemoryWatch
 
 STEADY_AFTER = 1000  # finishes: by then a rule that learns from them has learnt
@@ -357,8 +357,8 @@ class SimulatedEngine:
                 self._booked[seq.id] = 0
                 self._leave(seq, self.scheduler.ledger.clock)
                 self._note_last_delivery(seq)
-            if seq.state != WAITING:
-                self._end(seq, self.now)
+        for seq in batch.ended:  # an evicted one may run again already, where nobody else was left
+            self._end(seq, self.now)
 
     def _note_last_delivery(self, seq: Sequence) -> None:
         """An evicted sequence's next gap counts from its last token; `finish` keeps that time until it ends."""
