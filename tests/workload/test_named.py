@@ -107,7 +107,9 @@ def test_uniform_takes_bounds():
 
 
 def test_every_workload_is_described_in_one_line_and_can_be_made():
-    assert list(workloads()) == ["qba-paper", "lognormal", "uniform"]
+    assert list(workloads()) == [
+        *("qba-paper", "lognormal", "uniform", "d1", "d2", "d3", "o1-like", "concat", "shift"),
+    ]
     for name, description in workloads().items():
         assert description.endswith(".")
         assert len(description) < 100

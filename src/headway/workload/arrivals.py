@@ -6,6 +6,8 @@ request arrives after the first gap. Arrivals of a trace are its column `arrival
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,3 +30,8 @@ def gamma(rate: float, n: int, rng: np.random.Generator, cv: float) -> Seconds:
 def deterministic(rate: float, n: int, rng: np.random.Generator) -> Seconds:  # noqa: ARG001 - the shape of all arrivals
     """Return equal gaps of 1/rate."""
     return np.arange(1, whole("n", n, 1) + 1) / positive("rate", rate)
+
+
+def poisson_or_at_once(rate: float, n: int, rng: np.random.Generator) -> Seconds:
+    """Return Poisson arrivals; at a rate of inf, all at time 0: the queue is full when the run begins."""
+    return np.zeros(whole("n", n, 1)) if rate == math.inf else poisson(rate, n, rng)

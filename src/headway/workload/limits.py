@@ -7,6 +7,8 @@ import math
 from headway.core import spec
 from headway.core.errors import InvalidSpec, InvalidWorkload
 
+LARGEST = 100_000_000  # requests: what a machine can hold at all
+
 
 def positive(name: str, value: object) -> float:
     """Return `value` as a float above 0 and finite; InvalidWorkload otherwise."""
@@ -29,3 +31,8 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> int:
         return spec.whole(name, value, low, high)
     except InvalidSpec as error:
         raise InvalidWorkload(str(error)) from None
+
+
+def count(n: object) -> int:
+    """Return `n` as a number of requests that a workload can have; InvalidWorkload otherwise."""
+    return whole("n", n, 1, LARGEST)

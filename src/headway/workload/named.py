@@ -1,7 +1,8 @@
 """Workloads by name: `qba-paper`, `qba-paper(n=1000, rate=30)` and others.
 
 A workload is a function: the seed first, then its options with defaults, `n` and `rate` among them; the first
-line of its docstring is its description. To add one, write the function and enter it in `NAMED`.
+line of its docstring is its description. To add one, write the function and enter it in `NAMED`. Those that are made of
+others get, before the seed, the function that draws one.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from headway.core.errors import InvalidSpec, InvalidTrace, InvalidWorkload
 from headway.core.spec import Spec, build, parse_spec
 from headway.workload.arrivals import Seconds, gamma, poisson
 from headway.workload.columns import MOST
+from headway.workload.composed import concat, shift
 from headway.workload.labels import label
 from headway.workload.lengths import Lognormal, Tokens, lognormal_pair, uniform
-from headway.workload.limits import number, whole
+from headway.workload.limits import count, number, whole
+from headway.workload.past_future import d1, d2, d3, o1_like
 from headway.workload.seeds import ARRIVALS, LENGTHS, stream
 from headway.workload.trace import Trace
-
-LARGEST = 100_000_000  # requests: what a machine can hold at all
 
 
 def qba_paper(seed: int, /, n: int = 5000, rate: float = 32.0) -> pl.DataFrame:
@@ -33,7 +34,7 @@ def qba_paper(seed: int, /, n: int = 5000, rate: float = 32.0) -> pl.DataFrame:
     z and z' standard normal of correlation 0.15.
     """
     prompt, output = Lognormal(5.60, 1.2, 1, 4096), Lognormal(4.81, 1.1, 1, 4096)
-    requests = _requests(n)
+    requests = count(n)
     lengths = lognormal_pair(prompt, output, 0.15, requests, stream(seed, LENGTHS))
     return _frame(poisson(rate, requests, stream(seed, ARRIVALS)), *lengths)
 
@@ -56,7 +57,7 @@ def lognormal_lengths(
     """
     prompt = _lognormal("prompt", prompt_mean, prompt_cv)
     output = _lognormal("output", output_mean, output_cv)
-    requests = _requests(n)
+    requests = count(n)
     lengths = lognormal_pair(prompt, output, correlation, requests, stream(seed, LENGTHS))
     return _frame(gamma(rate, requests, stream(seed, ARRIVALS), cv), *lengths)
 
@@ -73,7 +74,7 @@ def uniform_lengths(
     output_high: int = 512,
 ) -> pl.DataFrame:
     """Gamma arrivals (cv of the gaps), uniform lengths between the given bounds."""
-    requests = _requests(n)
+    requests = count(n)
     prompts, outputs = stream(seed, LENGTHS).spawn(2)
     return _frame(
         gamma(rate, requests, stream(seed, ARRIVALS), cv),
@@ -82,10 +83,21 @@ def uniform_lengths(
     )
 
 
+def _draw(spec: Spec, seed: int) -> pl.DataFrame:
+    """Draw a workload, unlabelled."""
+    return build(spec, {name: partial(make, seed) for name, make in NAMED.items()}, "workload")
+
+
 NAMED: dict[str, Callable[..., pl.DataFrame]] = {
     "qba-paper": qba_paper,
     "lognormal": lognormal_lengths,
     "uniform": uniform_lengths,
+    "d1": d1,
+    "d2": d2,
+    "d3": d3,
+    "o1-like": o1_like,
+    "concat": partial(concat, _draw),
+    "shift": partial(shift, _draw),
 }
 
 
@@ -105,19 +117,15 @@ def workload(spec: str | Spec, seed: int = 0, requests: int | None = None, rate:
         asked = parse_spec(spec) if isinstance(spec, str) else spec
         given = {"n": requests, "rate": rate}
         asked = Spec(asked.name, asked.arguments | {key: value for key, value in given.items() if value is not None})
-        frame = build(asked, {name: partial(make, seed) for name, make in NAMED.items()}, "workload")
-        return label(Trace.from_frame(str(asked), frame))
+        return label(Trace.from_frame(str(asked), _draw(asked, seed)))
     except (InvalidSpec, InvalidTrace) as error:
         raise InvalidWorkload(str(error)) from None
 
 
 def workloads() -> dict[str, str]:
     """Return the names of all workloads, each with a description of one line."""
-    return {name: (make.__doc__ or "").partition("\n")[0] for name, make in NAMED.items()}
-
-
-def _requests(n: int) -> int:
-    return whole("n", n, 1, LARGEST)
+    functions = {name: make.func if isinstance(make, partial) else make for name, make in NAMED.items()}
+    return {name: (function.__doc__ or "").partition("\n")[0] for name, function in functions.items()}
 
 
 def _lognormal(kind: str, mean: float, cv: float) -> Lognormal:

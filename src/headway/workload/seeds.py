@@ -24,3 +24,13 @@ def stream(seed: int, name: str) -> np.random.Generator:
     """
     entropy = whole("seed", seed, 0)
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=tuple(name.encode())))
+
+
+def child(seed: int, name: str) -> int:
+    """Return the seed of the part `name`: all its streams are independent of those of `seed` and of other parts.
+
+    Raises:
+        InvalidWorkload: the seed is not a whole number of at least 0.
+    """
+    low, high = stream(seed, name).integers(0, 2**63, 2)
+    return int(high) << 63 | int(low)

@@ -120,9 +120,9 @@ def mooncake(**fields: object) -> str:
 
 
 def test_mooncake_counts_in_milliseconds(tmp_path: Path):
-    lines = [mooncake(), mooncake(timestamp=30535, hash_ids=[]), mooncake(timestamp=30535.5, output_length=0)]
+    lines = [mooncake(), mooncake(timestamp=30535, hash_ids=[]), mooncake(timestamp=30536, output_length=0)]
     trace = read_trace(write(tmp_path, "\n".join(lines) + "\n", "trace.jsonl"))
-    assert trace.frame.rows() == [(0, 27.482, 6758, 500), (1, 30.535, 6758, 500), (2, 30.5355, 6758, 0)]
+    assert trace.frame.rows() == [(0, 27.482, 6758, 500), (1, 30.535, 6758, 500), (2, 30.536, 6758, 0)]
     assert trace.notes == ()
 
 
@@ -130,7 +130,21 @@ def test_mooncake_fields_without_hashes_say_how_time_was_read(tmp_path: Path):
     text = '{"timestamp": 1500, "input_length": 5, "output_length": 6}\n'
     trace = read_trace(write(tmp_path, text))
     assert trace.frame.rows() == [(0, 1.5, 5, 6)]
-    assert trace.notes == ("timestamps are read as milliseconds",)
+    assert trace.notes == ("timestamps are read as milliseconds: all are whole numbers",)
+
+
+@pytest.mark.parametrize("fields", [{}, {"hash_ids": [3, 4]}])
+def test_one_fraction_makes_all_timestamps_seconds(tmp_path: Path, fields: dict[str, object]):
+    rows = [{"timestamp": stamp, "input_length": 5, "output_length": 6, **fields} for stamp in (0, 1.5, 20)]
+    trace = read_trace(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
+    assert trace.frame["arrival"].to_list() == [0.0, 1.5, 20.0]
+    assert trace.notes == ("timestamps are read as seconds: some have a fraction",)
+
+
+def test_alibaba_has_more_fields(tmp_path: Path):
+    extra = {"chat_id": 159, "parent_chat_id": -1, "type": "text", "turn": 1}
+    trace = read_trace(write(tmp_path, mooncake(timestamp=61.114, **extra) + "\n"))
+    assert trace.frame.rows() == [(0, 61.114, 6758, 500)]
 
 
 def test_own_csv_and_parquet(tmp_path: Path):

@@ -12,26 +12,35 @@ from headway.core.errors import InvalidTrace
 from headway.workload.limits import whole
 from headway.workload.trace import Trace
 from headway.workload.traces.azure import azure
+from headway.workload.traces.burstgpt import BURSTGPT
 from headway.workload.traces.format import Format
 from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.own import HEADWAY
+from headway.workload.traces.servegen import is_servegen, read_servegen
 from headway.workload.traces.table import read_table
 from headway.workload.traces.vidur import VIDUR
 
 
-def read_trace(path: str | Path, *, tokens_per_image: int = 0) -> Trace:
+def read_trace(path: str | Path, *, tokens_per_image: int = 0, seed: int = 0) -> Trace:
     """Read a trace file in any known format, recognised by its column names; gzip is unpacked.
 
+    ServeGen's folders, and the files of one of its clients, are known by the names of the files (`chunk-0-trace.csv`).
+
     Args:
-        path: CSV, JSON lines or Parquet.
+        path: CSV, JSON lines or Parquet, or a folder of ServeGen.
         tokens_per_image: prompt tokens that an image counts for, where a format has images (Azure 2025).
+        seed: of what is drawn, where a format holds distributions and not requests (ServeGen).
 
     Raises:
         InvalidTrace: the file cannot be read, no format fits its columns, or a value is wrong.
-        InvalidWorkload: `tokens_per_image` is out of range.
+        InvalidWorkload: `tokens_per_image` or `seed` is out of range.
     """
     source = Path(path)
-    formats = (HEADWAY, azure(whole("tokens_per_image", tokens_per_image, 0, 100_000)), VIDUR, MOONCAKE)
+    azures = azure(whole("tokens_per_image", tokens_per_image, 0, 100_000))
+    drawn_with = whole("seed", seed, 0)
+    if is_servegen(source):
+        return replace(read_servegen(source, drawn_with), name=source.resolve().name)
+    formats = (HEADWAY, azures, VIDUR, MOONCAKE, BURSTGPT)
     table = read_table(source)
     trace = _format(source, table, formats).convert(str(source), table)
     return replace(trace, name=source.name)

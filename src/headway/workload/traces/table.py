@@ -30,7 +30,7 @@ def read_table(path: Path) -> pl.DataFrame:
     Raises:
         InvalidTrace: the file cannot be read, is empty, is neither text nor Parquet, or its rows are broken.
     """
-    data = _content(path)
+    data = content(path)
     if data.startswith(_PARQUET):
         return _parquet(path, data)
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -46,7 +46,12 @@ def read_table(path: Path) -> pl.DataFrame:
     return _json_lines(path, data) if first == b"{" else _csv(path, data)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked if it is gzip.
+
+    Raises:
+        InvalidTrace: it cannot be read, or is a broken gzip file.
+    """
     try:
         data = path.read_bytes()
         return gzip.decompress(data) if data.startswith(_GZIP) else data
