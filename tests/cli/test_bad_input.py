@@ -130,7 +130,7 @@ ENGINES = {
     "out of range": (SIZES.replace("8", "0") + COST, "token_budget = 0; expected a whole number"),
     "a text for a number": (SIZES.replace("8", '"8"') + COST, "token_budget = '8'; expected a whole number"),
     "infinite cost": (SIZES + COST.replace("c0 = 1", "c0 = inf"), "c0"),
-    "negative jitter": (SIZES + "jitter = -1\n" + COST, "jitter = -1; expected a finite number"),
+    "negative jitter": (SIZES + "jitter = -1\n" + COST, "jitter = -1; expected a number from 0 to 100"),
     "memory rule": (SIZES + 'memory = "promt-fit"\n' + COST, "did you mean 'prompt-fit'?"),
 }
 

@@ -102,3 +102,23 @@ def test_a_bug_of_headway_is_not_blamed_on_it(headway: Headway, trace: Path, mon
     monkeypatch.setattr("headway.cli.compare.run_comparison", broken)
     with pytest.raises(ZeroDivisionError):
         headway("compare", trace, "--policy", "mine:Largest")
+
+
+def test_the_module_of_an_own_order_is_not_written_over(
+    headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    source = "from headway import Order\n\n\nclass Mine(Order):\n    def key(self, seq):\n        return seq.prompt\n"
+    Path("precious.py").write_text(source)
+    run = headway("compare", "qba-paper", "--limit", 50, "--policy", "precious:Mine", "--json", "precious.py")
+    assert run.status == 2
+    assert "is an input of this run" in run.err
+    assert Path("precious.py").read_text() == source
+
+
+def test_a_module_that_exits_is_told(headway: Headway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("leaving.py").write_text("raise SystemExit(5)\n")
+    run = headway("compare", "qba-paper", "--limit", 50, "--policy", "leaving:Mine")
+    assert run.status == 2
+    assert len(run.err.splitlines()) == 1

@@ -47,17 +47,18 @@ def engine(**changes: Any) -> EngineProfile:
         ("eviction", 1, "true or false"),
         ("cut_off", "no", "true or false"),
         ("max_new_tokens", 0, "a whole number"),
-        ("concurrency", -0.1, "a finite number >= 0"),
-        ("concurrency", True, "a finite number >= 0"),
-        ("jitter", math.inf, "a finite number >= 0"),
-        ("jitter", math.nan, "a finite number >= 0"),
-        ("jitter", "0.1", "a finite number >= 0"),
+        ("concurrency", -0.1, "a number from 0 to 100"),
+        ("concurrency", True, "a number from 0 to 100"),
+        ("jitter", math.inf, "a number from 0 to 100"),
+        ("jitter", math.nan, "a number from 0 to 100"),
+        ("jitter", "0.1", "a number from 0 to 100"),
     ],
 )
 def test_a_value_out_of_range_is_named_with_what_was_expected(field: str, value: Any, expected: str) -> None:
     with pytest.raises(InvalidEngine) as caught:
         engine(**{field: value})
-    assert str(caught.value).startswith(f"engine 'x': {field} = {value!r}; expected {expected}")
+    said = expected if "Known: " in expected else f"expected {expected}"
+    assert str(caught.value).startswith(f"engine 'x': {field} = {value!r}; {said}")
 
 
 def test_slots_are_as_many_as_can_all_decode_within_the_budget() -> None:
@@ -236,7 +237,7 @@ def test_costs_of_the_toml(cost: str, expected: Piecewise | Linear | Roofline) -
         (SIZES + "cost_ = 3\n" + FLAT, "engine 'file': unknown key 'cost_'"),
         (SIZES + "eviction = 'yes'\n" + FLAT, "engine 'file': eviction = 'yes'; expected true or false"),
         (SIZES + "chunk_cap = 1.5\n" + FLAT, "engine 'file': chunk_cap = 1.5; expected a whole number"),
-        (SIZES + "mode = ['mixed']\n" + FLAT, "engine 'file': mode = ['mixed']; expected"),
+        (SIZES + "mode = ['mixed']\n" + FLAT, "engine 'file': mode = ['mixed']; did you mean 'mixed'?"),
         (SIZES + "memory = 3\n" + FLAT, "engine 'file': memory = 3; expected a text"),
         (SIZES + "source = [1]\n" + FLAT, "engine 'file': source = [1]; expected a text"),
         (SIZES + "[cost]\nc0 = 1", "engine 'file': cost kind is missing; known: "),

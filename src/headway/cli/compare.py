@@ -31,7 +31,7 @@ from headway.cli.options import (
     read_seeds,
     read_source,
 )
-from headway.cli.own_orders import own_orders
+from headway.cli.own_orders import own_files, own_orders
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_comparison
 from headway.measure.comparison import Comparison
@@ -78,12 +78,12 @@ def compare(
         "--html": output("--html", html),
         "--requests": output("--requests", requests, (".csv", ".parquet")),
     }
-    check_apart((source, engine), outputs)
+    chosen = policy or DEFAULT_POLICIES
+    check_apart((source, engine, *own_files(chosen)), outputs)
     where = read_source(
         source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
     )
     profile = read_engine(engine)
-    chosen = policy or DEFAULT_POLICIES
     agreement = None if sla is None else Sla.parse(sla)
     rows: list[pl.DataFrame] = []
 

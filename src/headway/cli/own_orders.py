@@ -31,14 +31,19 @@ def own_orders(policies: Sequence[str]) -> Iterator[None]:
         yield
     except HeadwayError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an own module that exits must not end the run in silence
         place = _place(error, {text.partition(":")[0] for text in own})
         if place is None:
             raise
         raise InvalidInput(f"own order {', '.join(own)}: {type(error).__name__}: {error}{place}") from error
 
 
-def _place(error: Exception, modules: set[str]) -> str | None:
+def own_files(policies: Sequence[str]) -> list[str]:
+    """Return where the modules of own orders would lie in the current folder: they are inputs of the run."""
+    return [f"{text.partition(':')[0].replace('.', '/')}.py" for text in policies if ":" in text]
+
+
+def _place(error: BaseException, modules: set[str]) -> str | None:
     """Return where in the user's code it happened, as text to add to a message; None if it was not there."""
     if isinstance(error, NotImplementedError):
         return "it has no method key(seq), which says its order"

@@ -33,7 +33,10 @@ def output(option: str, text: str | None, suffixes: tuple[str, ...] = ()) -> Pat
         raise InvalidInput(f"{option} {path}: expected a file that ends in {' or '.join(suffixes)}")
     if path.is_dir():
         raise InvalidInput(f"{option} {path}: is a folder; expected a file to write")
-    folder = path.resolve().parent
+    try:
+        folder = path.resolve().parent
+    except (OSError, RuntimeError):  # RuntimeError: symlinks in a circle, before Python 3.13
+        raise InvalidInput(f"{option} {path}: its links go in a circle; expected a file to write") from None
     if not folder.is_dir():
         raise InvalidInput(f"{option} {path}: the folder {path.parent} does not exist; make it first")
     if not os.access(path if path.exists() else folder, os.W_OK):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from headway.core.cost import Concurrency, CostModel, Jitter, Linear, Piecewise,
 from headway.core.errors import InvalidEngine, nearest
 
 MOST = 10**12  # tokens, positions, iterations: more than any engine has
+_WILDEST = 100.0  # seconds for a request in an iteration, or a coefficient of variation
 LONGEST_ANSWER = 4096  # tokens, where nobody sets a limit
 MODES = ("mixed", "prefill-first")
 FIRST_TOKENS = ("prefill", "decode")
@@ -81,8 +81,8 @@ class EngineProfile:
                 raise self._wrong(field, getattr(self, field), "true or false")
         for field in ("concurrency", "jitter"):
             value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise self._wrong(field, value, "a finite number >= 0")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _WILDEST:
+                raise self._wrong(field, value, f"a number from 0 to {_WILDEST:g}")
         if self.decode_block > self.token_budget:
             raise self._wrong("decode_block", self.decode_block, f"at most token_budget ({self.token_budget})")
 
@@ -110,7 +110,7 @@ class EngineProfile:
     def _one_of(self, field: str, known: tuple[str, ...]) -> None:
         value = getattr(self, field)
         if value not in known:
-            raise self._wrong(field, value, nearest(str(value), known))
+            raise InvalidEngine(f"engine '{self.name}': {field} = {value!r}; {nearest(str(value), known)}")
 
     def _wrong(self, field: str, value: object, expected: str) -> InvalidEngine:
         return InvalidEngine(f"engine '{self.name}': {field} = {value!r}; expected {expected}")

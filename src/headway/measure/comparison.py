@@ -107,6 +107,15 @@ class ComparisonBuilder:
             self._first[record.policy] = record
         return summary
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether any run was taken in."""
+        return bool(self._summaries)
+
+    def note(self, text: str) -> None:
+        """Add what the reader must know."""
+        self._notes = (*self._notes, text)
+
     def build(self, *, partial: bool = False) -> Comparison:
         """Return the comparison of what was added; `partial` says that more was meant to come."""
         notes = list(self._notes)

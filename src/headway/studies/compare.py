@@ -91,11 +91,13 @@ def compare(
                 if each is not None:
                     each(record)
                 if record.partial:
-                    return builder.build(partial=True)
+                    raise KeyboardInterrupt  # noqa: TRY301 - one end for all interruptions
                 done += 1
     except KeyboardInterrupt:
-        if done == 0:
+        if not builder.has_runs:
             raise
+    if done < total:
+        builder.note(f"Interrupted: {done} of {total} runs were complete.")
     return builder.build(partial=done < total)
 
 
