@@ -12,6 +12,7 @@ from collections import deque
 
 import numpy as np
 
+from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger
 from headway.core.sequence import WAITING, Sequence
@@ -30,6 +31,9 @@ class Order:
     def __init__(self) -> None:
         self.returned: deque[Sequence] = deque()
         self._heap: list[tuple[float, int, Sequence]] = []
+
+    def attach(self, engine: EngineProfile) -> None:
+        """Told once, before anything else: the engine that it is for."""
 
     def key(self, seq: Sequence) -> float:
         """Rank of a request; smaller goes first."""
@@ -83,7 +87,20 @@ class Order:
         """It ended with its answer complete."""
 
     def remove(self, seq: Sequence) -> None:
-        """It was cancelled or shed while waiting; its state is no longer waiting."""
+        """It was cancelled, shed or demoted while waiting; its state is no longer waiting."""
+
+    def gone(self, seq: Sequence) -> None:
+        """It was admitted and holds nothing any more: finished, evicted, cancelled, or ended for want of memory."""
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        """An iteration that was planned has run, in so many seconds; told before what joined and finished in it.
+
+        Quiet iterations are planned one by one or taken together as the host likes: an answer may depend on their
+        number (`rested`), and not on which of them were planned.
+        """
+
+    def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
+        """So many quiet iterations have run: everybody decoded, `filling` took `positions` of its prompt in each."""
 
     def steady_until(self, now: float) -> float:
         """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
@@ -138,18 +155,33 @@ class Eviction:
 class Shedding:
     """Who cannot make it any more? The base class keeps everybody.
 
+    A rule gives its `reason`, and where it knows one, after how many seconds to try again (`retry_after`). It never
+    touches a request that has held KV.
+
     Attributes:
         idle: the rule never sheds; the scheduler then never asks.
+        demotes: those who are due wait on, behind all others, instead of being rejected.
     """
 
     idle: bool = True
+    demotes: bool = False
 
-    def push(self, seq: Sequence, now: float) -> None:
-        """A request arrived."""
+    def attach(self, engine: EngineProfile) -> None:
+        """Told once, before anything else: the engine that it is for."""
+
+    def push(self, seq: Sequence, now: float) -> bool:
+        """A request arrived; return True to refuse it at once."""
+        return False
+
+    def left(self, seq: Sequence, now: float) -> None:
+        """It waits no more: admitted, cancelled, or shed."""
 
     def due(self, now: float) -> list[Sequence]:
-        """Waiting requests to end now; the rule has set each one's `reason`."""
+        """Waiting requests that cannot make it any more, each named once."""
         return []
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        """An iteration that was planned has run; see `Order.ran`."""
 
     def steady_until(self) -> float:
         """Until when, in seconds, is nobody due?"""

@@ -9,6 +9,7 @@ ending, whatever the size of the batch or of the queue.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 
@@ -17,7 +18,7 @@ from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
-from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, REJECTED, WAITING, Sequence
 
 _FOR_EVER = 1 << 62  # iterations
 
@@ -28,7 +29,8 @@ class Scheduler:
     Attributes:
         engine: the engine's sizes and modes.
         ledger: KV totals, and the count of decode iterations.
-        waiting: requests that are not running.
+        waiting: requests that are not running, demoted ones included.
+        demoted: requests that wait behind all others, oldest first.
         decodes: requests that decode.
         residents: requests that hold KV, in order of admission.
         iterations: iterations planned so far, decode positions and prompt positions in them.
@@ -60,9 +62,13 @@ class Scheduler:
         "_memory_looks",
         "_order_admits",
         "_order_finishes",
+        "_order_gone",
         "_order_prefills",
+        "_order_ran",
+        "_order_rested",
         "_pages",
         "_partial_limit",
+        "_planned_at",
         "_prefill_first",
         "_sheds",
         "_slots",
@@ -70,6 +76,7 @@ class Scheduler:
         "asked_at",
         "decode_positions",
         "decodes",
+        "demoted",
         "engine",
         "eviction",
         "evictions",
@@ -109,6 +116,7 @@ class Scheduler:
         self.residents: dict[Sequence, None] = {}
         self.partials: list[Sequence] = []
         self.waiting: int = 0
+        self.demoted: OrderedDict[Sequence, None] = OrderedDict()
         self.decodes: int = 0
         self.iterations: int = 0
         self.decode_positions: int = 0
@@ -122,6 +130,7 @@ class Scheduler:
         self.quiet_until: float = math.inf
         self.quiet_open: bool = True
         self._tickets: int = 0
+        self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
         self.asked_at: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
@@ -130,6 +139,9 @@ class Scheduler:
         self._order_admits: bool = type(order).admitted is not Order.admitted
         self._order_prefills: bool = type(order).prefilled is not Order.prefilled
         self._order_finishes: bool = type(order).finished is not Order.finished
+        self._order_gone: bool = type(order).gone is not Order.gone
+        self._order_ran: bool = type(order).ran is not Order.ran
+        self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
             getattr(type(memory), event) is not getattr(MemoryRule, event)
             for event in ("admitted", "joined", "left", "finished")
@@ -155,7 +167,8 @@ class Scheduler:
     def submit(self, request: Request, now: float) -> Sequence:
         """Take in a request that arrives now; return its sequence.
 
-        A prompt above the KV capacity is rejected at once: the returned sequence has that state and a reason.
+        A prompt above the KV capacity, or a request that the shedding rule refuses, is rejected at once: the returned
+        sequence has that state and a reason.
         """
         seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
@@ -163,17 +176,18 @@ class Scheduler:
             seq.state = REJECTED
             seq.reason = "kv_capacity"
             return seq
+        if self._sheds and self.shedding.push(seq, now):
+            seq.state = REJECTED
+            return seq
         self.waiting += 1
         if self.order.push(seq, now) is not False:  # an own order may have forgotten to say
             self._blocked = False
-        if self._sheds:
-            self.shedding.push(seq, now)
         return seq
 
     def cancel(self, seq: Sequence, now: float) -> None:
         """Drop a request, between two iterations only; one that has ended already is left as it is."""
-        if seq.state == WAITING:
-            self._leave_queue(seq, CANCELLED)
+        if seq.state in (WAITING, DEMOTED):
+            self._leave_queue(seq, CANCELLED, now)
         elif seq.state in (FILLING, DECODING):
             seq.generated = seq.generated_at(self.ledger.clock, self._block)
             self._release(seq)
@@ -193,6 +207,7 @@ class Scheduler:
         """
         batch = Batch()
         ledger = self.ledger
+        self._planned_at = now
         if self._sheds:
             self._shed(batch, now)
         space = self._budget
@@ -233,6 +248,10 @@ class Scheduler:
             finished: sequences whose answer is complete, among those that decoded or joined in it.
         """
         ledger = self.ledger
+        if self._order_ran:
+            self.order.ran(batch, now, now - self._planned_at)
+        if self._sheds:
+            self.shedding.ran(batch, now, now - self._planned_at)
         if batch.decodes:
             ledger.clock += 1
         clock = ledger.clock
@@ -335,7 +354,9 @@ class Scheduler:
             ledger.unfilled -= filled
             self.prefill_positions += filled
             if seq.evictions:
-                self.recomputed += filled
+                self._count_again(seq, filled)
+        if self._order_rested:
+            self.order.rested(steps, self.partials[0] if chunk else None, chunk)
         if ledger.used > self.kv_peak:
             self.kv_peak = ledger.used
 
@@ -344,16 +365,30 @@ class Scheduler:
         return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())
 
     def _shed(self, batch: Batch, now: float) -> None:
+        """Reject or demote who cannot make it any more, unless it has held KV already."""
         for seq in self.shedding.due(now):
-            if seq.state == WAITING:
-                self._leave_queue(seq, REJECTED)
+            if seq.state != WAITING or seq.evictions:
+                continue
+            if self.shedding.demotes:
+                seq.state = DEMOTED
+                self._blocked = False
+                self.order.remove(seq)
+                self.demoted[seq] = None
+            else:
+                self._leave_queue(seq, REJECTED, now)
                 batch.ended.append(seq)
 
-    def _leave_queue(self, seq: Sequence, state: int) -> None:
-        seq.state = state
+    def _leave_queue(self, seq: Sequence, state: int, now: float) -> None:
+        if seq.state == DEMOTED:
+            del self.demoted[seq]
+            seq.state = state
+        else:
+            seq.state = state
+            self.order.remove(seq)
         self.waiting -= 1
         self._blocked = False
-        self.order.remove(seq)
+        if self._sheds:
+            self.shedding.left(seq, now)
 
     def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Let everybody decode."""
@@ -404,6 +439,7 @@ class Scheduler:
     def _take_back(self, batch: Batch, victim: Sequence, now: float, *, alone: bool) -> None:
         """Send a resident back to the head of the queue, or end it where it can never fit."""
         victim.generated = victim.generated_at(self.ledger.clock, self._block)
+        victim.computed = max(victim.computed, victim.held_at(self.ledger.clock, self._block))
         self._release(victim)
         victim.prompt = victim.request.prompt_tokens + victim.generated
         victim.filled = 0
@@ -442,6 +478,8 @@ class Scheduler:
         del self.residents[seq]
         self.ledger.residents -= 1
         self._blocked = False
+        if self._order_gone:
+            self.order.gone(seq)
 
     def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
         """Fill prompts that earlier iterations began, oldest first; return the space left."""
@@ -478,13 +516,17 @@ class Scheduler:
             batch.chunks.append((seq, take))
             batch.prefill_positions += take
             if seq.evictions:
-                self.recomputed += take
+                self._count_again(seq, take)
         if take == need:
             batch.joined.append(seq)
             if self._order_prefills:
                 self.order.prefilled(seq, now)
             self._blocked = False
         return take
+
+    def _count_again(self, seq: Sequence, take: int) -> None:
+        """Count those of the positions just filled that had been computed before an eviction."""
+        self.recomputed += max(min(take, take - seq.filled + seq.computed), 0)
 
     def _round_is_due(self) -> bool:
         if self._interval == 1 or not self.decodes:
@@ -503,6 +545,8 @@ class Scheduler:
         refused: Sequence | None = None
         while space > 0 and len(residents) < self._slots and len(self.partials) < self._partial_limit:
             seq = order.next(now, space, refused) if order.returned else self._ask(now, space, refused)
+            if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
+                seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
                 self._blocked = refused is None or memory.steady
                 return
@@ -510,7 +554,11 @@ class Scheduler:
                 refused = seq
                 continue
             refused = None
+            if seq.state == DEMOTED:
+                del self.demoted[seq]
             seq.state = FILLING
+            if self._sheds and seq.start < 0:
+                self.shedding.left(seq, now)
             if seq.start < 0:
                 seq.start = now
             self.waiting -= 1

@@ -84,7 +84,10 @@ class Policy:
         memory.attach(engine, np.random.default_rng(0) if rng is None else rng)
         shedding: Shedding = build(self.shedding, SHEDDING_RULES, "shedding rule")
         eviction: Eviction = build(self.eviction, EVICTION_RULES, "eviction rule")
-        return self.order(), memory, shedding, eviction
+        order = self.order()
+        for rule in (order, shedding):
+            rule.attach(engine)
+        return order, memory, shedding, eviction
 
     def memory_on(self, engine: EngineProfile) -> Spec:
         """Return the spec of the memory rule that it runs on an engine."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
 
+from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, new_ledger
@@ -109,6 +110,7 @@ class NaiveEngine:
         engine = self.engine
         pausing = engine.mode == "prefill-first"
         space = engine.token_budget
+        self.admitted: list[Sequence] = []
         set_back = False
         decoding: list[tuple[NaiveRow, int]] = []
         chunks: list[tuple[NaiveRow, int]] = []
@@ -143,7 +145,11 @@ class NaiveEngine:
         self.kv_peak = max(self.kv_peak, used)
         self.oom_events += self._taken() > self.engine.kv_capacity
         prefill = sum(tokens for _, tokens in chunks)
+        began = self.now
         self.now += self.cost.seconds(prefill, sum(tokens for _, tokens in decoding), used)
+        seconds = self.now - began
+        batch = self._batch(decoding, chunks)
+        self.order.ran(batch, self.now, seconds)
         if decoding:
             self.clock += 1
         for row, tokens in decoding:
@@ -162,6 +168,18 @@ class NaiveEngine:
             self._end(row, FINISHED)
             self.memory.finished(row.seq, self._ledger())
             self.order.finished(row.seq, self.now)
+
+    def _batch(self, decoding: list[tuple[NaiveRow, int]], chunks: list[tuple[NaiveRow, int]]) -> Batch:
+        """What the scheduler would call this iteration."""
+        batch = Batch()
+        batch.chunks = [(row.seq, tokens) for row, tokens in chunks]
+        batch.joined = [row.seq for row, _ in chunks if row.seq.filled == row.seq.prompt]
+        batch.admitted = self.admitted
+        batch.decodes = len(decoding)
+        batch.decode_positions = sum(tokens for _, tokens in decoding)
+        batch.prefill_positions = sum(tokens for _, tokens in chunks)
+        batch.context = self._used()
+        return batch
 
     def _deliver(self, row: NaiveRow, tokens: int) -> None:
         row.produced += min(tokens, row.output - row.produced) if row.output else 0
@@ -199,7 +217,9 @@ class NaiveEngine:
     def _evict(self, row: NaiveRow) -> None:
         seq = row.seq
         seq.generated = row.produced
+        seq.computed = max(seq.computed, row.held)
         self.residents.remove(row)
+        self.order.gone(seq)
         row.held = 0
         seq.filled = 0
         seq.prompt = seq.request.prompt_tokens + row.produced
@@ -245,6 +265,7 @@ class NaiveEngine:
             if math.isnan(row.start):
                 row.start = self.now
             self.residents.append(row)
+            self.admitted.append(seq)
             self.order.admitted(seq, self.now)
             self.memory.admitted(seq, self._ledger())
             space -= self._fill(row, space, chunks)
@@ -256,6 +277,8 @@ class NaiveEngine:
         if row in self.residents:
             self.residents.remove(row)
             row.held = 0
+            row.seq.generated = max(row.seq.generated, row.produced)
+            self.order.gone(row.seq)
             self.memory.left(row.seq, self._ledger())
 
     def _decoding(self) -> list[NaiveRow]:
