@@ -21,11 +21,12 @@ from headway.cli.options import (
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
 )
 
 
 def simulate(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
@@ -45,6 +46,7 @@ def simulate(
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run one policy.
 
@@ -66,4 +68,5 @@ def simulate(
         json,
         html,
         requests,
+        tenants,
     )
