@@ -20,7 +20,7 @@ from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
 from headway.studies.source import Source
-from headway.workload import Trace, read_trace, workload, write_trace
+from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
 
 __all__ = [
     "Comparison",
@@ -38,9 +38,11 @@ __all__ = [
     "Shedding",
     "Slo",
     "Source",
+    "TenantsFile",
     "Trace",
     "compare",
     "policy_frame",
+    "read_tenants",
     "read_trace",
     "request_frame",
     "simulate",

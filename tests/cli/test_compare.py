@@ -17,6 +17,7 @@ STATISTICS = ("mean", "p50", "p90", "p99", "max")
 COLUMNS = [
     "policy", "seed", "id", "tenant", "arrival", "start", "first_token", "finish", "wait",
     "prompt_tokens", "output_tokens", "predicted", "true_class", "outcome",
+    "class", "ttft_slo", "itl_slo", "completion_slo",
 ]  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from headway.cli.options import (
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
     read_engine,
     read_seeds,
     read_source,
@@ -46,7 +47,7 @@ from headway.studies.compare import compare as run_comparison
 
 
 def compare(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,6 +71,7 @@ def compare(
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run policies side by side on the same requests.
 
@@ -81,9 +83,15 @@ def compare(
         "--requests": output("--requests", requests, (".csv", ".parquet")),
     }
     chosen = policy or DEFAULT_POLICIES
-    check_apart((source, engine, *own_files(chosen)), outputs)
+    check_apart((source, tenants, engine, *own_files(chosen)), outputs)
     where = read_source(
-        source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
+        source,
+        tenants=tenants,
+        limit=limit,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
     agreement = None if sla is None else Sla.parse(sla)

@@ -13,16 +13,29 @@ from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import Trace, read_trace, workloads
+from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workloads
+from headway.workload.tenants_toml import is_tenants
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
 
 SourceArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TRACE|WORKLOAD",
-        help="A trace file (see 'headway trace --help'), or a named workload such as qba-paper or qba-paper(rate=30).",
+        help=(
+            "A trace file (see 'headway trace --help'), a tenants file (.toml), or a named workload such as qba-paper "
+            "or qba-paper(rate=30)."
+        ),
+        show_default=False,
+    ),
+]
+TenantsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tenants",
+        metavar="FILE",
+        help="A tenants file (TOML): promises and weights of a trace's tenants; without a trace, the requests too.",
         show_default=False,
     ),
 ]
@@ -138,8 +151,9 @@ def read_seeds(first: int, count: int) -> range:
 
 
 def read_source(
-    text: str,
+    text: str | None,
     *,
+    tenants: str | None = None,
     limit: int | None,
     rate: float | None,
     scale_lengths: float | None,
@@ -148,17 +162,39 @@ def read_source(
 ) -> Source:
     """Return the source that a command's first argument names: a file where there is one, else a workload.
 
+    Without that argument, `tenants` is the source; beside it, a tenants file gives promises and weights to its tenants.
+
     Raises:
-        InvalidInput: it is neither, the file cannot be read, or a change is out of range.
+        InvalidInput: it is neither, a file cannot be read, or a change is out of range.
     """
+    file = None if tenants is None else read_tenants_file(tenants)
+    origin = file if text is None else _origin(text)
+    if origin is None:
+        raise InvalidInput(
+            "TRACE|WORKLOAD is missing; give a trace file or a workload such as qba-paper, or --tenants FILE"
+        )
+    if isinstance(origin, TenantsFile) and file not in (None, origin):
+        raise InvalidInput(f"{text} is a tenants file, and --tenants {tenants} is another; give one of them")
     return Source(
-        _origin(text),
+        origin,
         limit=None if limit is None else whole("--limit", limit, 1, MOST_REQUESTS),
         rate=None if rate is None else _positive("--rate", rate),
         length_factor=None if scale_lengths is None else _positive("--scale-lengths", scale_lengths),
         epsilon_sl=number("--epsilon-sl", epsilon_sl, 0, 1),
         epsilon_ls=number("--epsilon-ls", epsilon_ls, 0, 1),
+        tenants=None if isinstance(origin, TenantsFile) else file,
     )
+
+
+def read_tenants_file(text: str) -> TenantsFile:
+    """Return the file that `--tenants` names.
+
+    Raises:
+        InvalidInput: there is none, or it is no tenants file.
+    """
+    if not text:
+        raise InvalidInput("--tenants is empty; expected a tenants file")
+    return read_tenants(text)
 
 
 def read_engine(text: str | None) -> EngineProfile | None:
@@ -183,11 +219,11 @@ def read_engine(text: str | None) -> EngineProfile | None:
     return engine_from_toml(content, path.stem)
 
 
-def _origin(text: str) -> Trace | str:
+def _origin(text: str) -> Trace | TenantsFile | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
     if exists(text):
-        return read_trace(text)
+        return read_tenants(text) if is_tenants(text) else read_trace(text)
     try:
         name = parse_spec(text).name
     except InvalidInput:

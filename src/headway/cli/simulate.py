@@ -21,11 +21,12 @@ from headway.cli.options import (
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
 )
 
 
 def simulate(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
@@ -51,6 +52,7 @@ def simulate(
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run one policy.
 
@@ -73,4 +75,5 @@ def simulate(
         json,
         html,
         requests,
+        tenants,
     )

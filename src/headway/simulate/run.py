@@ -17,7 +17,15 @@ from headway.core.request import Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.measure.gaps import largest_gaps
-from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
+from headway.measure.record import (
+    OUTCOME_SCHEMA,
+    PROMISES,
+    RESIDENCE_SCHEMA,
+    TIMELINE_SCHEMA,
+    RunRecord,
+    Segments,
+    Totals,
+)
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
@@ -128,8 +136,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
         values = frame[name]
         return iter((values if default is None else values.fill_null(default)).to_list())
 
-    slos = ("ttft_slo", "itl_slo", "completion_slo")
-    promised = any(name in frame.columns for name in slos)
+    promised = any(name in frame.columns for name in PROMISES)
     return map(
         Request._make,
         zip(
@@ -141,7 +148,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("tenant", "default"),
             column("class"),
             column("priority", 0),
-            map(Slo._make, zip(*map(column, slos), strict=False)) if promised else repeat(None),
+            map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
             strict=False,
         ),
     )
@@ -161,6 +168,9 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
             return pl.lit(default, dtype=pl.String).alias(name)
         return pl.col(name).cast(pl.String).fill_null(pl.lit(default, dtype=pl.String))
 
+    def promise(name: str) -> pl.Expr:
+        return pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.Float64).alias(name)
+
     def seconds(name: str) -> pl.Series:
         return pl.Series(name, np.frombuffer(getattr(seen, name)), nan_to_null=True)
 
@@ -171,6 +181,7 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         "id",
         text("tenant", "default"),
         text("class"),
+        *map(promise, PROMISES),
         "arrival",
         seconds("start"),
         seconds("first_token"),

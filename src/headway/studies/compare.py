@@ -21,6 +21,7 @@ from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
 from headway.studies.source import Source
+from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
@@ -30,7 +31,7 @@ HOME_ENGINES = {"qba-paper": "qba-paper"}
 
 
 def compare(
-    source: Source | Trace | str,
+    source: Source | Trace | TenantsFile | str,
     policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
@@ -45,7 +46,7 @@ def compare(
     """Run every policy on the same requests, and set the results side by side.
 
     Args:
-        source: a trace, the spec of a named workload, or a `Source` with what is to be done to them.
+        source: a trace, a tenants file, the spec of a named workload, or a `Source` with what is to be done to them.
         policies: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
