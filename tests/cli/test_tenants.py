@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from headway import Source, read_tenants
+from headway import Source, read_tenants, read_trace
 from headway.report.tables import NO_VALUE
 from tests.cli.conftest import HEAD, Headway
 
@@ -93,13 +93,15 @@ def test_a_tenants_file_beside_a_trace_promises(headway: Headway, named: Path):
 
 
 def test_weights_reach_the_study_by_the_source(two: Path, named: Path):
-    file = read_tenants(two)
-    drawn = Source(file).requests(0)
-    assert Source(file).weights(drawn) == {"chat": 2.0, "batch": 1.0}
+    drawn = Source(read_tenants(two)).requests(0).frame
+    assert dict(drawn.select("tenant", "weight").unique().iter_rows()) == {"chat": 2.0, "batch": None}
     promises = read_tenants(named.with_name("promises.toml"))
-    trace = Source("qba-paper(n=5)").requests(0)
-    assert Source("qba-paper(n=5)").weights(trace) == {}
-    assert Source("qba-paper(n=5)", tenants=promises).weights(trace) == {"default": 1.0}
+    trace = Source(read_trace(named), tenants=promises).requests(0).frame
+    assert dict(trace.select(pl.col("tenant").fill_null("-"), "weight").unique().iter_rows()) == {
+        "a": 3.0,
+        "b": None,
+        "-": None,
+    }
 
 
 def test_a_named_workload_is_everybody_elses(headway: Headway, named: Path):

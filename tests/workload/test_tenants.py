@@ -18,7 +18,7 @@ REQUEST = ["arrival", "prompt_tokens", "output_tokens"]
 
 
 def tenant(name: str, rate: float = 2.0, weight: float = 1.0, **promised: str | float) -> Tenant:
-    return Tenant(name, Terms(weight, promised), Traffic(parse_spec(f"poisson(rate={rate})"), SIZES))
+    return Tenant(name, Terms({"weight": weight, **promised}), Traffic(parse_spec(f"poisson(rate={rate})"), SIZES))
 
 
 def trace(*rows: tuple[str | None, float | None]) -> Trace:
@@ -76,18 +76,29 @@ def test_every_request_carries_its_promises_and_columns_without_any_are_left_out
     file = TenantsFile("f.toml", (chat, tenant("batch", completion_slo=600.0)), requests=50)
     drawn = file.draw()
     assert (drawn.name, drawn.notes) == ("f.toml", ())
-    assert drawn.frame.columns == ["id", *REQUEST, "tenant", "class", "ttft_slo", "completion_slo", "priority"]
+    assert drawn.frame.columns == [
+        "id",
+        *REQUEST,
+        "tenant",
+        "class",
+        "ttft_slo",
+        "completion_slo",
+        "priority",
+        "weight",
+    ]
     promised = {
         row[0]: row[1:]
-        for row in drawn.frame.select("tenant", "class", "ttft_slo", "completion_slo", "priority").unique().iter_rows()
+        for row in drawn.frame.select("tenant", "class", "ttft_slo", "completion_slo", "priority", "weight")
+        .unique()
+        .iter_rows()
     }
-    assert promised == {"chat": ("fast", 2.0, None, 3), "batch": (None, None, 600.0, None)}
+    assert promised == {"chat": ("fast", 2.0, None, 3, 2.0), "batch": (None, None, 600.0, None, 1.0)}
     assert file.weights == {"chat": 2.0, "batch": 1.0}
 
 
-def test_weights_of_a_trace_name_everybody_in_it():
-    file = TenantsFile("f", (tenant("a", weight=3.0), tenant("z", weight=9.0)), Terms(0.5))
-    assert file.weights_in(trace(("a", None), ("b", None), (None, None))) == {"a": 3.0, "b": 0.5, "default": 0.5}
+def test_weights_travel_with_the_requests():
+    file = TenantsFile("f", (tenant("a", weight=3.0), tenant("z", weight=9.0)), Terms({"weight": 0.5}))
+    assert file.promise(trace(("a", None), ("b", None), (None, None))).frame["weight"].to_list() == [3.0, 0.5, 0.5]
 
 
 def test_a_given_promise_replaces_that_of_the_trace_and_the_rest_stays():
@@ -100,7 +111,7 @@ def test_a_given_promise_replaces_that_of_the_trace_and_the_rest_stays():
 
 
 def test_default_holds_for_tenants_without_a_table_and_requests_without_a_tenant():
-    file = TenantsFile("f", (tenant("a", ttft_slo=1.0),), Terms(1.0, {"completion_slo": 60.0, "class": "other"}))
+    file = TenantsFile("f", (tenant("a", ttft_slo=1.0),), Terms({"completion_slo": 60.0, "class": "other"}))
     kept = file.promise(trace(("a", None), ("b", 9.0), (None, None)))
     assert kept.frame["ttft_slo"].to_list() == [1.0, 9.0, None]
     assert kept.frame["completion_slo"].to_list() == [None, 60.0, 60.0]
@@ -111,7 +122,7 @@ def test_default_holds_for_tenants_without_a_table_and_requests_without_a_tenant
 def test_a_trace_without_tenants_is_the_defaults():
     plain = trace((None, None), (None, None))
     plain = Trace.from_frame("plain", plain.frame.drop("tenant", "ttft_slo"))
-    kept = TenantsFile("f", (), Terms(2.0, {"ttft_slo": 3.0})).promise(plain)
+    kept = TenantsFile("f", (), Terms({"weight": 2.0, "ttft_slo": 3.0})).promise(plain)
     assert kept.frame["ttft_slo"].to_list() == [3.0, 3.0]
     named = TenantsFile("f", (tenant("default", ttft_slo=4.0),)).promise(plain)
     assert named.frame["ttft_slo"].to_list() == [4.0, 4.0]
@@ -141,13 +152,14 @@ def test_a_strict_file_refuses_whom_it_does_not_name():
 
 NAMES = st.sampled_from(["a", "b", "c", None])
 VALUES: dict[str, st.SearchStrategy[str | float]] = {
+    "weight": st.floats(0.1, 9),
     "class": st.sampled_from(["x", "y"]),
     "priority": st.integers(-3, 3),
     "ttft_slo": st.floats(0.1, 9),
     "itl_slo": st.floats(0.1, 9),
     "completion_slo": st.floats(0.1, 9),
 }
-TERMS = st.builds(Terms, st.floats(0.1, 9), st.fixed_dictionaries({}, optional=VALUES))
+TERMS = st.builds(Terms, st.fixed_dictionaries({}, optional=VALUES))
 ROWS = st.lists(
     st.fixed_dictionaries({"tenant": NAMES, **{key: st.none() | values for key, values in VALUES.items()}}),
     min_size=1,
@@ -172,7 +184,7 @@ def test_promises_are_those_of_a_loop(rows: list[dict[str, object]], terms: dict
 
 
 def test_somebody_must_send_something():
-    silent = Tenant("b", Terms(1.0, {"ttft_slo": 1.0}))
+    silent = Tenant("b", Terms({"ttft_slo": 1.0}))
     with pytest.raises(InvalidWorkload, match="f: tenant 'b' sends nothing; give it arrivals"):
         TenantsFile("f", (tenant("a"), silent), duration=5.0).draw()
     with pytest.raises(InvalidWorkload, match="f: no tenant sends a request"):

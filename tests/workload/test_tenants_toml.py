@@ -55,11 +55,15 @@ def test_every_key_has_its_place():
     assert tenants_from_toml(text, "f.toml") == TenantsFile(
         "f.toml",
         (
-            Tenant("team a", Terms(2.0, promised), Traffic(parse_spec("gamma(rate=5, cv=3)"), sizes, 50, 1.5, 30.0)),
+            Tenant(
+                "team a",
+                Terms({"weight": 2.0, **promised}),
+                Traffic(parse_spec("gamma(rate=5, cv=3)"), sizes, 50, 1.5, 30.0),
+            ),
             Tenant("b", Terms(), Traffic(Spec("at-once"), Spec("d1"), 3, 0.0, math.inf)),
             Tenant("c"),
         ),
-        Terms(0.5, {"class": "other"}),
+        Terms({"weight": 0.5, "class": "other"}),
         strict=True,
         requests=1000,
         duration=60.0,
@@ -67,8 +71,8 @@ def test_every_key_has_its_place():
 
 
 def test_what_is_left_out_is_not_there():
-    assert tenants_from_toml(HEAD, "f") == TenantsFile("f", (Tenant("a", Terms(1.0, {}), None),))
-    assert tenants_from_toml("[default]\nttft_slo = 3", "f").default == Terms(1.0, {"ttft_slo": 3.0})
+    assert tenants_from_toml(HEAD, "f") == TenantsFile("f", (Tenant("a", Terms({}), None),))
+    assert tenants_from_toml("[default]\nttft_slo = 3", "f").default == Terms({"ttft_slo": 3.0})
 
 
 WRONG = {

@@ -48,6 +48,7 @@ from headway.studies.compare import compare as run_comparison
 
 def compare(
     source: SourceArgument = None,
+    *,
     policy: Annotated[
         list[str] | None,
         typer.Option(

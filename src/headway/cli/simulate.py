@@ -27,6 +27,7 @@ from headway.cli.options import (
 
 def simulate(
     source: SourceArgument = None,
+    *,
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
@@ -60,20 +61,20 @@ def simulate(
     """
     comparing.compare(
         source,
-        [policy],
-        [memory] if memory is not None else None,
-        [evict] if evict is not None else None,
-        engine,
-        rate,
-        scale_lengths,
-        limit,
-        seed,
-        seeds,
-        epsilon_sl,
-        epsilon_ls,
-        sla,
-        json,
-        html,
-        requests,
-        tenants,
+        policy=[policy],
+        memory=None if memory is None else [memory],
+        evict=None if evict is None else [evict],
+        engine=engine,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        limit=limit,
+        seed=seed,
+        seeds=seeds,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
+        sla=sla,
+        json=json,
+        html=html,
+        requests=requests,
+        tenants=tenants,
     )

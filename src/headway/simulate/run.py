@@ -149,6 +149,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("class"),
             column("priority", 0),
             map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
+            column("weight", 1.0),
             strict=False,
         ),
     )

@@ -55,11 +55,6 @@ class Source:
         """Whether another seed gives other requests."""
         return not isinstance(self.origin, Trace) or self.epsilon_sl > 0 or self.epsilon_ls > 0
 
-    def weights(self, trace: Trace) -> dict[str, float]:
-        """Return the weight of every tenant in a trace of this source; none where no tenants file says any."""
-        file = self.origin if isinstance(self.origin, TenantsFile) else self.tenants
-        return {} if file is None else file.weights_in(trace)
-
     @property
     def labels(self) -> str:
         """Where the predicted classes come from, in a sentence."""

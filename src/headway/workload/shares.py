@@ -10,7 +10,7 @@ import polars as pl
 from headway.workload.tenants import PROMISED, owners
 from headway.workload.trace import Trace
 
-BOUNDS = tuple(column for column in PROMISED if column != "class")
+BOUNDS = tuple(column for column in PROMISED if column not in ("class", "weight"))
 """Columns of which a share knows the smallest and the largest value."""
 
 

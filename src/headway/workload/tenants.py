@@ -23,6 +23,7 @@ NOBODY = str(Request._field_defaults["tenant"])
 _SHOWN = 5  # names in a message
 
 PROMISED: dict[str, type[pl.DataType]] = {
+    "weight": pl.Float64,
     "class": pl.String,
     "priority": pl.Int64,
     "ttft_slo": pl.Float64,
@@ -37,12 +38,15 @@ class Terms:
     """What holds for all requests of a tenant.
 
     Attributes:
-        weight: its share of the service beside the others', above 0.
         promised: values of the columns `PROMISED` that are given; seconds for SLOs.
     """
 
-    weight: float = 1.0
     promised: dict[str, str | int | float] = field(default_factory=dict[str, str | int | float])
+
+    @property
+    def weight(self) -> float:
+        """Its share of the service beside the others'."""
+        return float(self.promised.get("weight", 1.0))
 
 
 @dataclass(frozen=True)
@@ -84,11 +88,6 @@ class TenantsFile:
     def weights(self) -> dict[str, float]:
         """The weight of every tenant that the file names."""
         return {tenant.name: tenant.terms.weight for tenant in self.tenants}
-
-    def weights_in(self, trace: Trace) -> dict[str, float]:
-        """Return the weight of every tenant that has a request in a trace; the default's where it has no other."""
-        weights = self.weights
-        return {name: weights.get(name, self.default.weight) for name in owners(trace).unique().sort()}
 
     def draw(self, seed: int = 0) -> Trace:
         """Draw the requests of all tenants, in order of arrival.

@@ -145,7 +145,7 @@ def _default(table: dict[str, Any]) -> Terms:
 
 
 def _terms(given: dict[str, Any]) -> Terms:
-    return Terms(given.get("weight", 1.0), {key: given[key] for key in PROMISED if key in given})
+    return Terms({key: given[key] for key in PROMISED if key in given})
 
 
 def _traffic(given: dict[str, Any]) -> Traffic | None:
