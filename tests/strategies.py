@@ -32,6 +32,15 @@ ORDERS = st.sampled_from(
         "shortest-work(aging=3)",
     ]
 )
+SHARING = st.sampled_from(
+    [
+        "fair-share",
+        "fair-share(inner=psf, w_in=0)",
+        "fair-share(inner=qba(k=1, gamma=0.3), charge=predicted)",
+        "fair-share(charge=admission)",
+        "fair-share(lift=waiting, w_out=0.5)",
+    ]
+)
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
 PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
 MEMORY = [
@@ -44,6 +53,9 @@ MEMORY = [
     "past-future(reserve=0.2, window=10, lists=3, aggregate=mean, seed_length=3, seed_count=2)",
     "ema(reserve=0)",
 ]
+
+
+TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
 
 
 @dataclass(frozen=True)
@@ -92,7 +104,9 @@ def scenarios(
         arrival += gap
         predicted = draw(st.sampled_from(["short", "short", "long", None]))
         limit = draw(st.sampled_from([None, None, 30, 100]))
-        requests.append(Request(row, arrival, draw(st.integers(1, 90)), limit, predicted))
+        tenant, weight = draw(st.sampled_from(TENANTS))
+        prompt = draw(st.integers(1, 90))
+        requests.append(Request(row, arrival, prompt, limit, predicted, tenant, None, 0, None, weight))
     outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
     leaving: list[tuple[float, int]] = []
     if cancels:

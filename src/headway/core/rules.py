@@ -26,7 +26,15 @@ class Order:
 
     Orders with a structure of their own override `push` and `candidate` instead, and whichever events they count.
     Requests that return from eviction go to the head in every order; `next` sees to that.
+
+    Attributes:
+        choosy: it may pass over requests that do not fit the positions left in an iteration.
+        chunk_cap: the most prompt positions that it lets one request take in an iteration; None for no more than the
+            engine does.
     """
+
+    choosy: bool = False
+    chunk_cap: int | None = None
 
     def __init__(self) -> None:
         self.returned: deque[Sequence] = deque()
@@ -105,6 +113,10 @@ class Order:
     def steady_until(self, now: float) -> float:
         """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
         return math.inf
+
+    def steady_for(self) -> int:
+        """For how many quiet iterations from now do the last answers hold? Asked where iterations change them."""
+        raise NotImplementedError
 
 
 class MemoryRule:

@@ -61,6 +61,7 @@ class Scheduler:
         "_memory_listens",
         "_memory_looks",
         "_order_admits",
+        "_order_counts",
         "_order_finishes",
         "_order_gone",
         "_order_prefills",
@@ -141,6 +142,7 @@ class Scheduler:
         self._order_finishes: bool = type(order).finished is not Order.finished
         self._order_gone: bool = type(order).gone is not Order.gone
         self._order_ran: bool = type(order).ran is not Order.ran
+        self._order_counts: bool = type(order).steady_for is not Order.steady_for
         self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
             getattr(type(memory), event) is not getattr(MemoryRule, event)
@@ -157,7 +159,7 @@ class Scheduler:
         self._budget: int = engine.token_budget
         self._capacity: int = engine.kv_capacity
         self._longest_answer: int = engine.longest_answer
-        self._chunk_cap: int = engine.chunk_cap or engine.token_budget
+        self._chunk_cap: int = min(engine.chunk_cap or engine.token_budget, order.chunk_cap or engine.token_budget)
         self._partial_limit: int = engine.partial_prompts or engine.max_sequences
         self._interval: int = engine.admission_interval
         self._eviction: bool = engine.eviction
@@ -306,10 +308,12 @@ class Scheduler:
             self.quiet_chunk = chunk
             growth += chunk
         self.quiet_until = math.inf
-        self.quiet_open = open_
+        self.quiet_open = open_ or self._order_rested  # it charges by the clock at which somebody arrives
         if open_ and self.waiting:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self.asked_at)
+                if self._order_counts:
+                    steps = min(steps, self.order.steady_for())
             elif self._round_is_due():
                 return 0
             else:
@@ -548,7 +552,7 @@ class Scheduler:
             if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
                 seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
-                self._blocked = refused is None or memory.steady
+                self._blocked = memory.steady if refused is not None else not (order.choosy and batch.chunks)
                 return
             if residents and not memory.fits(seq, ledger):
                 refused = seq
@@ -556,6 +560,8 @@ class Scheduler:
             refused = None
             if seq.state == DEMOTED:
                 del self.demoted[seq]
+                seq.state = WAITING
+                order.push(seq, now)  # back in its hands, since it hears of the admission
             seq.state = FILLING
             if self._sheds and seq.start < 0:
                 self.shedding.left(seq, now)

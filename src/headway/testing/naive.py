@@ -235,7 +235,7 @@ class NaiveEngine:
         if space <= 0:
             return 0
         seq = row.seq
-        take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space)
+        take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space, self.order.chunk_cap or space)
         if self.engine.eviction:
             take = min(take, self.engine.kv_capacity - self._taken() + self._blocks(row.held) - row.held)
         if take > 0:
