@@ -20,6 +20,7 @@ from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, Sequence
 from headway.simulate.memory_watch import MemoryWatch
+from headway.simulate.work_log import WorkLog
 
 STEADY_AFTER = 1000  # finishes: by then a rule that learns from them has learnt
 STRIDE = 1024  # arrivals from one progress report, and one packing, to the next
@@ -43,7 +44,7 @@ class Decoding:
     """The decode iterations, run-length coded, and who took part in them; see `measure.record`. Rows lie in line."""
 
     def __init__(self) -> None:
-        self.segments = array("d")  # clock, steps, first gap, last gap
+        self.segments = array("d")  # clock, steps, first gap, last gap, end
         self.residence = array("q")  # row, joined, left
         self.stray = array("d")  # row, gap of that request alone: across an eviction, or after joining in a pause
 
@@ -60,6 +61,7 @@ class SimulatedEngine:
         sample_every: seconds from one sample of the timeline to the next; infinite for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        work: takes notes of the work done for each request; None keeps none.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -95,6 +97,7 @@ class SimulatedEngine:
         "scheduler",
         "timeline",
         "watch",
+        "work",
     )
 
     def __init__(
@@ -108,6 +111,7 @@ class SimulatedEngine:
         sample_every: float = math.inf,
         fast_forward: bool = True,
         watch_future: bool = False,
+        work: WorkLog | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -118,6 +122,7 @@ class SimulatedEngine:
         self.fast_forward = fast_forward and cost.steady
         self.sample_every = sample_every
         self.progress = progress
+        self.work = work
         self.block = scheduler.engine.decode_block
         self._pausing = scheduler.engine.mode == "prefill-first"
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
@@ -157,7 +162,7 @@ class SimulatedEngine:
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
-        watching, undrained = self.watch.watch_future, True
+        watching, undrained, work = self.watch.watch_future, True, self.work
         while True:
             now = self.now
             if arrivals[self.arrived] <= now:
@@ -182,12 +187,14 @@ class SimulatedEngine:
                 gap = span + (now - self._delivered)
                 if self._fresh:
                     self._first_decode(end, paused=now != self._delivered)
-                segments += (clock - 1, 1, gap, gap)
+                segments += (clock - 1, 1, gap, gap, end)
                 self._delivered = end
                 if due is not None:
                     finished = calendar.pop(clock)
             else:
                 clock -= 1
+            if work is not None:
+                work.filled(batch.chunks, end)
             if batch.joined:
                 self._join(batch.joined, clock, end, finished)
                 if not scheduler.decodes:
@@ -279,6 +286,8 @@ class SimulatedEngine:
         first_token = self.outcomes.first_token
         if seq.generated:
             self._note_gap(row, now - self.outcomes.finish[row])  # where the evicted request left off
+            if self.work is not None:
+                self.work.returned(seq, now)
         else:
             first_token[row] = now
         if self._pausing:
@@ -329,9 +338,11 @@ class SimulatedEngine:
         decode, prefill = scheduler.decodes * self.block, scheduler.quiet_chunk
         taken, end, first, last = self.cost.coast(now, limit, steps, decode, ledger.used, prefill)
         scheduler.advance(taken)
+        if prefill and self.work is not None:
+            self.work.filled_quietly(scheduler.partials[0], prefill, clock, taken)
         if self._fresh:
             self._first_decode(now + first, paused=False)
-        self._segments += (clock, taken, first, last)
+        self._segments += (clock, taken, first, last, end)
         self.now = self._delivered = end
         if end >= self._sample_at:
             self._sample(now)
@@ -346,6 +357,8 @@ class SimulatedEngine:
             joined += 1
         if clock > joined:
             self._residence += (seq.id, joined, clock)
+        if self.work is not None:
+            self.work.stopped(seq, clock)
 
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""

@@ -26,9 +26,11 @@ from headway.measure.record import (
     Segments,
     Totals,
 )
+from headway.measure.work import Work
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
+from headway.simulate.work_log import WorkLog, is_wanted
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -76,6 +78,7 @@ def simulate(
     scheduler = policy.build(engine, stream(seed, "memory"))
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
+    work = WorkLog(engine.decode_block) if is_wanted(frame) else None
     host = SimulatedEngine(
         scheduler,
         _requests(frame),
@@ -85,6 +88,7 @@ def simulate(
         sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        work=work,
         progress=progress,
     )
     with _collector_at_rest():
@@ -111,6 +115,7 @@ def simulate(
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
+        work=None if work is None else _work_of_ended(work.work(), ended),
     )
 
 
@@ -183,6 +188,7 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         text("tenant", "default"),
         text("class"),
         *map(promise, PROMISES),
+        pl.col("weight").fill_null(1.0) if "weight" in frame.columns else pl.lit(1.0).alias("weight"),
         "arrival",
         seconds("start"),
         seconds("first_token"),
@@ -200,8 +206,8 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
 
 def segments_of(host: SimulatedEngine) -> Segments:
     """Return the decode iterations of a run."""
-    clock, steps, first, last = np.frombuffer(host.decoding.segments).reshape(-1, 4).T
-    return Segments(clock.astype(np.int64), steps.astype(np.int64), first.copy(), last.copy())
+    clock, steps, first, last, end = np.frombuffer(host.decoding.segments).reshape(-1, 5).T
+    return Segments(clock.astype(np.int64), steps.astype(np.int64), first.copy(), last.copy(), end.copy())
 
 
 def residence_of(host: SimulatedEngine) -> pl.DataFrame:
@@ -223,6 +229,16 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     place = ended.cast(pl.Int64).cum_sum() - 1
     kept = table.filter(ended.gather(table["row"]))
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
+
+
+def _work_of_ended(work: Work, ended: pl.Series) -> Work:
+    return Work(
+        chunks=_of_ended(work.chunks, ended),
+        fills=_of_ended(work.fills, ended),
+        stays=_of_ended(work.stays, ended),
+        returns=_of_ended(work.returns, ended),
+        block=work.block,
+    )
 
 
 def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
