@@ -21,6 +21,7 @@ from headway.report.fragments import (
 )
 from headway.report.sentences import answer, question
 from headway.report.tables import engine_table, memory_table, tokens_table, waiting_table
+from headway.report.tenant_sections import tenant_sections
 
 # With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
 _CONTENT_POLICY = (
@@ -56,8 +57,9 @@ def html_report(comparison: Comparison) -> str:
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.charts import figures  # noqa: PLC0415
     from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
+    from headway.report.tenant_charts import tenant_figures  # noqa: PLC0415
 
-    drawn = figures(comparison)
+    drawn, of_tenants = figures(comparison), tenant_figures(comparison)
     memory = memory_table(comparison)
     title = html.escape(question(comparison))
     version = html.escape(str(comparison.settings.get("headway", "")))
@@ -71,6 +73,7 @@ def html_report(comparison: Comparison) -> str:
             figure_grid([figure for figure in drawn if figure.place != "wide"]),
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
+            *tenant_sections(comparison, of_tenants),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
@@ -91,7 +94,7 @@ def html_report(comparison: Comparison) -> str:
 </head>
 <body>
 {body}
-<script type="application/json" id="charts">{charts_json(drawn)}</script>
+<script type="application/json" id="charts">{charts_json([*drawn, *of_tenants])}</script>
 <script>
 {drawing_script()}
 </script>

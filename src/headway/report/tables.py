@@ -3,48 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from headway.measure.comparison import Comparison
-from headway.measure.intervals import Interval
 from headway.measure.latency import CLASSES
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.summary import Summary
+from headway.report.columns import NO_VALUE, Column, Table, durations
+from headway.report.columns import decimals as _decimals
+from headway.report.columns import percent as _percent
+from headway.report.columns import plain as _plain
+from headway.report.columns import unit as _unit
 from headway.report.labels import short_labels
-from headway.report.numbers import count_text
-
-NO_VALUE = "\N{EN DASH}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of figures.
-
-    Attributes:
-        group: the measure, as in "Wait"; neighbours of one group share a head.
-        name: what of it, as in "P99".
-        unit: "s", "ms", "%", "tokens/s" or "".
-        cells: a text a row.
-        spread: half the 95 % interval as text a row; empty where there is none.
-        best: rows with the best value; empty where none is better than another.
-    """
-
-    group: str
-    name: str
-    unit: str
-    cells: tuple[str, ...]
-    spread: tuple[str, ...]
-    best: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of policies (specs) and columns of figures."""
-
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[Column, ...]
 
 
 def waiting_table(comparison: Comparison) -> Table:
@@ -158,61 +127,13 @@ def _class_wait(label: str) -> Callable[[Summary], Stats]:
     return lambda summary: summary.classes[label].wait if label in summary.classes else Stats()
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else share * 100
-
-
 def _durations(
     comparison: Comparison, group: str, wanted: Sequence[tuple[str, Callable[[Summary], Stats], str]]
 ) -> list[Column]:
-    """Return columns of durations in one unit, each from its name, what is measured and which statistic of it."""
-    columns = [(name, [of(summary) for summary in comparison.policies], statistic) for name, of, statistic in wanted]
-    unit, factor = _unit([getattr(one, statistic) for _, stats, statistic in columns for one in stats])
-    return [_duration(group, name, (unit, factor), stats, statistic) for name, stats, statistic in columns]
-
-
-def _duration(group: str, name: str, unit: tuple[str, float], stats: Sequence[Stats], statistic: str) -> Column:
-    """Return a column of durations; the lowest is the best."""
-    factor = unit[1]
-    values: list[float | None] = [getattr(one, statistic) for one in stats]
-    decimals = _decimals([None if value is None else value * factor for value in values])
-    shown = [None if value is None else round(value * factor, decimals) for value in values]
-    cells = tuple(NO_VALUE if value is None else f"{value:,.{decimals}f}" for value in shown)
-    spread = tuple(_spread(one.ci95[statistic] if one.ci95 else None, factor, decimals) for one in stats)
-    known = {value for value in shown if value is not None}
-    best = {row for row, value in enumerate(shown) if len(known) > 1 and value == min(known)}
-    return Column(group, name, unit[0], cells, spread, frozenset(best))
-
-
-def _plain(group: str, name: str, unit: str, values: Sequence[float | None]) -> Column:
-    """Return a column of counts, rates or per cents."""
-    decimals = 1 if unit == "%" else 0
-    cells = tuple(
-        NO_VALUE if value is None else f"{value:,.{decimals}f}" if unit else count_text(value) for value in values
-    )
-    return Column(group, name, unit, cells, ("",) * len(cells))
-
-
-def _unit(values: Sequence[float | None]) -> tuple[Literal["s", "ms"], float]:
-    """Return milliseconds where every value is below a second."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    return ("ms", 1000.0) if 0 < largest < 1 else ("s", 1.0)
-
-
-def _decimals(values: Sequence[float | None]) -> int:
-    """Return how many decimals show three digits of a column's largest value and one of its smallest."""
-    sizes = [abs(value) for value in values if value]
-    if not sizes:
-        return 0
-    decimals = 0 if max(sizes) >= 1000 else 1 if max(sizes) >= 100 else 2
-    return 3 if min(sizes) < 0.05 and decimals == 2 else decimals
+    return durations(group, [(name, list(map(of, comparison.policies)), stat) for name, of, stat in wanted])
 
 
 def _signed(value: float, decimals: int) -> str:
     """Return a number with its sign, a true minus, which is as wide as a plus."""
     shown = round(value, decimals)
     return f"{shown:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}") if shown else f"{0:.{decimals}f}"
-
-
-def _spread(interval: Interval | None, factor: float, decimals: int) -> str:
-    return "" if interval is None else f"± {(interval.high - interval.low) / 2 * factor:,.{decimals}f}"
