@@ -55,7 +55,7 @@ def test_service_over_time_counts_the_iterations_that_have_ended(run: Watched, d
 
 
 @given(runs())
-@settings(max_examples=60)
+@settings(max_examples=50)
 def test_the_largest_gap_is_that_over_all_stretches_of_all_pairs(run: Watched):
     largest = 0.0
     for one, other in itertools.combinations(run.tenants().values(), 2):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.measure.spans import Spans, backlog, between, common, covers, longer, merged
+from headway.measure.spans import Spans, backlog, between, common, covers, longer, merged, places
 from tests.measure.fake_runs import REJECTED, outcome, record
 
 DRAWN = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8)
@@ -58,6 +58,12 @@ def test_what_one_span_covers(drawn: list[tuple[int, int]], asked: list[tuple[in
     begin, end = np.array([(min(pair), max(pair) + 1) for pair in asked], dtype=np.float64).reshape(-1, 2).T
     expected = [any(a <= x and y <= b for a, b in zip(*found, strict=True)) for x, y in zip(begin, end, strict=True)]
     assert covers(found, begin, end).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=8))
+def test_places_are_those_of_each_pair_in_turn(drawn: list[tuple[int, int]]):
+    begin, count = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
+    assert places(begin, begin + count).tolist() == [k for a, n in drawn for k in range(a, a + n)]
 
 
 def test_short_spans_can_be_left_out():

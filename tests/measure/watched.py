@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
-import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import polars as pl
 from hypothesis import strategies as st
@@ -43,6 +44,7 @@ class Watched:
     record: RunRecord
     iterations: list[Iteration]
     deliveries: dict[int, list[tuple[float, int]]]  # by row: time, and number of the first token from 0
+    kept: dict[frozenset[int], list[float]] = field(default_factory=dict)
 
     def tenants(self) -> dict[str, set[int]]:
         owners = self.record.outcomes["tenant"].to_list()
@@ -65,8 +67,19 @@ class Watched:
 
     def served(self, rows: set[int], time: float) -> float:
         """Units over weight up to a time."""
-        weights = self.record.outcomes["weight"].to_list()
-        return math.fsum(one.units(rows, weights) for one in self.iterations if one.end <= time + ROUNDING)
+        return self.sums(frozenset(rows))[bisect.bisect_right(self.ends, time + ROUNDING)]
+
+    @cached_property
+    def ends(self) -> list[float]:
+        return [one.end for one in self.iterations]
+
+    def sums(self, rows: frozenset[int]) -> list[float]:
+        """Units over weight in the first 0, 1, 2, … iterations; kept, since they are asked for again and again."""
+        if rows not in self.kept:
+            weights = self.record.outcomes["weight"].to_list()
+            units = (one.units(set(rows), weights) for one in self.iterations)
+            self.kept[rows] = list(itertools.accumulate(units, initial=0.0))
+        return self.kept[rows]
 
 
 class WatchingScheduler(Scheduler):

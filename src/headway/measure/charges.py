@@ -15,7 +15,7 @@ import polars as pl
 from headway.measure.clock import ROUNDING, DecodeClock
 from headway.measure.gaps import cut
 from headway.measure.record import RunRecord
-from headway.measure.spans import Spans, backlog
+from headway.measure.spans import Spans, backlog, merged, places
 from headway.measure.work import Work
 
 W_IN = 1.0  # units a prompt position
@@ -116,10 +116,9 @@ class ServiceCurves:
         longest: the gap before that shows.
         """
         work, segments = self.tenants[tenant], self.clock.segments
-        size = segments.clock.size
+        # Begins and ends are sorted apart, which changes the pairs and not the union.
         enter, leave = np.searchsorted(segments.clock, work.after), np.searchsorted(segments.clock, work.until)
-        change = np.bincount(enter, minlength=size + 1) - np.bincount(leave, minlength=size + 1)
-        of = np.flatnonzero(np.cumsum(change)[:size])
+        of = places(*merged(enter, leave))
         first, end = self.clock.times(segments.clock[of] + 1), segments.end[of]
         before = np.where(segments.steps[of] > 1, end - segments.last[of], first)
         begins = np.concatenate((first, end, work.chunk_times))

@@ -23,6 +23,7 @@ from headway.measure.clock import ROUNDING, DecodeClock
 from headway.measure.gaps import cut
 from headway.measure.latency import known_mean, seconds
 from headway.measure.record import PROMISES, RunRecord
+from headway.measure.spans import places
 
 _BATCH = 1_000_000  # deliveries that are looked at together
 
@@ -131,9 +132,8 @@ def _late(record: RunRecord, itl: np.ndarray, asked: np.ndarray) -> np.ndarray:
     begin_times, end_times = clock.times(begins), segments.end
     enter, leave = np.searchsorted(segments.clock, joined), np.searchsorted(segments.clock, left)
     for part in _batches(leave - enter):
-        count = leave[part] - enter[part]
-        of = np.repeat(np.arange(part.start, part.stop), count)
-        index = np.arange(of.size) - np.repeat(np.cumsum(count) - count - enter[part], count)
+        of = np.repeat(np.arange(part.start, part.stop), leave[part] - enter[part])
+        index = places(enter[part], leave[part])
         for iteration, time in ((begins, begin_times), (ends, end_times)):
             tokens = before[of] + work.block * (iteration[index] - joined[of] - 1)
             over = time[index] > first[row[of]] + tokens * itl[row[of]] + ROUNDING

@@ -56,6 +56,12 @@ def covers(spans: Spans, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     return (of >= 0) & (spans[1][of] >= end)
 
 
+def places(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return the whole numbers `begin .. end - 1` of each pair [n], one pair after the other."""
+    count = end - begin
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count - begin, count)
+
+
 def backlog(outcomes: pl.DataFrame) -> Spans:
     """Return when at least one of these requests waited: had arrived, and was neither started nor gone.
 
