@@ -83,9 +83,9 @@ def test_the_longest_time_without_service_is_what_a_scan_finds(run: Watched):
 @given(runs())
 def test_windows_compare_who_was_backlogged_all_through(run: Watched):
     got = windows(run.record, curves(run))
+    spans = {tenant: run.backlog(rows) for tenant, rows in run.tenants().items()}
     for end, gap in zip(got.ends, got.gaps, strict=True):
         begin = end - got.seconds
-        spans = {tenant: run.backlog(rows) for tenant, rows in run.tenants().items()}
         if any(abs(edge - time) < 1e-9 for span in spans.values() for edge in sum(span, ()) for time in (begin, end)):
             continue  # within or without is a matter of rounding
         shares = [

@@ -8,6 +8,7 @@ from headway.measure.comparison import Comparison
 from headway.measure.summary import Summary
 from headway.report.labels import short_labels
 from headway.report.numbers import count_text, list_text, percent_text, seconds_text
+from headway.report.tenant_sentences import promises_kept
 
 SAME = 1e-6
 """Mean waits closer than this (seconds) are called the same."""
@@ -30,12 +31,12 @@ def question(comparison: Comparison) -> str:
 
 
 def answer(comparison: Comparison) -> str:
-    """Return the answer, in one to four sentences: who waits least, how sure that is, and what it costs."""
+    """Return the answer, in one to five sentences: who waits least, how sure that is, and what it costs."""
     known = [summary for summary in comparison.policies if summary.latency.wait.mean is not None]
     if not known:
         return "No request was started, so there is nothing to compare."
     sentences = [_alone(known[0])] if len(known) == 1 else _among(comparison, known)
-    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison)])
+    return " ".join([*sentences, *promises_kept(comparison), *_overload(comparison), *_turned_away(comparison)])
 
 
 def _alone(summary: Summary) -> str:
