@@ -60,6 +60,7 @@ class SimulatedEngine:
         sample_every: seconds from one sample of the timeline to the next; infinite for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        steady_after: finishes after which the steady part of the run begins.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -108,6 +109,7 @@ class SimulatedEngine:
         sample_every: float = math.inf,
         fast_forward: bool = True,
         watch_future: bool = False,
+        steady_after: int = STEADY_AFTER,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -127,7 +129,7 @@ class SimulatedEngine:
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.watch = MemoryWatch(scheduler, outputs, watch_future=watch_future)
-        self._mark_at: int = STEADY_AFTER  # finishes at which the steady part begins
+        self._mark_at: int = steady_after  # finishes at which the steady part begins
         self.finished: int = 0
         self.decoding = Decoding()
         self._segments: list[float] = []  # not yet packed: a list grows faster than an array

@@ -20,7 +20,7 @@ from headway.measure.gaps import largest_gaps
 from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
-from headway.simulate.engine import SimulatedEngine
+from headway.simulate.engine import STEADY_AFTER, SimulatedEngine
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -36,6 +36,7 @@ def simulate(
     timeline: bool = True,
     fast_forward: bool = True,
     watch_future: bool = False,
+    steady_after: int = STEADY_AFTER,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -48,6 +49,7 @@ def simulate(
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        steady_after: finishes after which the steady part of the run begins.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -77,6 +79,7 @@ def simulate(
         sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        steady_after=steady_after,
         progress=progress,
     )
     with _collector_at_rest():
