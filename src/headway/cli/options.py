@@ -49,7 +49,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="PRESET|FILE",
         help="An engine preset (see 'headway engines') or a TOML file.",
-        show_default="qba-paper for that workload, else a100-llama3-8b",
+        show_default="the one that the workload was made for, else a100-llama3-8b",
     ),
 ]
 

@@ -128,7 +128,8 @@ class RunRecord:
         order: spec of the order.
         memory_rule: spec of the memory rule.
         memory: use of KV memory until the last request left the queue for the first time.
-        steady_memory: the same, from the 1000th finish on; None if the queue was empty before.
+        steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
+            if the queue was empty before.
         partial: it was interrupted; requests that had not ended are missing.
     """
 

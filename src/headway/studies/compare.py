@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -19,12 +20,13 @@ from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
+from headway.studies.runs import Run, run_all, useful_seeds
 from headway.studies.source import Source
 from headway.workload.trace import Trace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
 DEFAULT_ENGINE = "a100-llama3-8b"
-HOME_ENGINES = {"qba-paper": "qba-paper"}
+HOME_ENGINES = {"qba-paper": "qba-paper"} | dict.fromkeys(("d1", "d2", "d3", "o1-like"), "past-future-table1")
 """Engines that a named workload was made for."""
 
 
@@ -64,41 +66,35 @@ def compare(
     chosen = _combined(policies, memory)
     _check_names(chosen)
     profile = engine_for(source, engine)
-    runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
-    if not runs:
-        raise InvalidInput("seeds must name at least one seed")
+    runs, notes = useful_seeds(source, profile, [policy.memory_on(profile) for policy in chosen], seeds)
     first = source.requests(runs[0])
-    notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
-    if len(runs) < len(list(seeds)):
-        notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
+    notes = [*first.notes, source.labels, *_quota_notes(chosen, first), *notes]
     builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, sla), notes, sla)
-    total = len(runs) * len(chosen)
-    done = 0
-    try:
+
+    def prepared() -> Iterator[Run]:
         for seed in runs:
             trace = first if seed == runs[0] else source.requests(seed)
             for policy in chosen:
-                record = simulate(
+                yield partial(
+                    simulate,
                     trace,
                     policy,
                     profile,
                     seed=seed,
                     timeline=seed == runs[0],
                     watch_future=bool(memory),
-                    progress=_share_of(progress, done, total, len(trace)),
                 )
-                builder.add(record)
-                if each is not None:
-                    each(record)
-                if record.partial:
-                    raise KeyboardInterrupt  # noqa: TRY301 - one end for all interruptions
-                done += 1
-    except KeyboardInterrupt:
-        if not builder.has_runs:
-            raise
-    if done < total:
-        builder.note(f"Interrupted: {done} of {total} runs were complete.")
-    return builder.build(partial=done < total)
+
+    def take(record: RunRecord) -> None:
+        builder.add(record)
+        if each is not None:
+            each(record)
+
+    total = len(runs) * len(chosen)
+    made = run_all(prepared(), take, total=total, requests=len(first), progress=progress)
+    if made.interrupted:
+        builder.note(f"Interrupted: {made.runs} of {total} runs were complete.")
+    return builder.build(partial=made.interrupted)
 
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
@@ -177,11 +173,3 @@ def _settings(
         "epsilon_ls": source.epsilon_ls,
         "seeds": list(seeds),
     }
-
-
-def _share_of(
-    progress: Callable[[float], None] | None, done: int, total: int, requests: int
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    return lambda arrived: progress((done + arrived / requests) / total)
