@@ -32,6 +32,7 @@ ORDERS = st.sampled_from(
         "shortest-work(aging=3)",
     ]
 )
+EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
 PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
 MEMORY = [
     *PROMPT_FIT,
@@ -53,6 +54,7 @@ class Scenario:
     requests: list[Request]
     outputs: list[int]
     cancels: list[tuple[float, int]]
+    eviction: str = "last-admitted"
 
 
 @st.composite
@@ -66,6 +68,7 @@ def engines(draw: st.DrawFn, *, eviction: bool | None = None, memory: list[str] 
         kv_tokens=draw(st.integers(10, 300)),
         cost=draw(st.sampled_from(COSTS)),
         decode_block=block,
+        block_size=draw(st.sampled_from([1, 1, 1, 2, 3, 4, 8, 10])),
         chunk_cap=draw(st.none() | st.integers(1, budget)),
         partial_prompts=draw(st.none() | st.integers(1, 3)),
         mode=draw(st.sampled_from(["mixed", "prefill-first"])),
@@ -88,11 +91,12 @@ def scenarios(
     for row, gap in enumerate(gaps):
         arrival += gap
         predicted = draw(st.sampled_from(["short", "short", "long", None]))
-        requests.append(Request(row, arrival, draw(st.integers(1, 90)), None, predicted))
+        limit = draw(st.sampled_from([None, None, 30, 100]))
+        requests.append(Request(row, arrival, draw(st.integers(1, 90)), limit, predicted))
     outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
     leaving: list[tuple[float, int]] = []
     if cancels:
         rows = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=5))
         delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
         leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
-    return Scenario(engine, requests, outputs, leaving)
+    return Scenario(engine, requests, outputs, leaving, draw(EVICTION))

@@ -11,7 +11,7 @@ print(headway.policy_frame(comparison))
 from headway.core.engine import EngineProfile
 from headway.core.errors import HeadwayError, InvalidInput
 from headway.core.request import Request, Slo
-from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import Sequence
 from headway.measure import Comparison, RunRecord, policy_frame, request_frame
@@ -25,6 +25,7 @@ from headway.workload import Trace, read_trace, workload, write_trace
 __all__ = [
     "Comparison",
     "EngineProfile",
+    "Eviction",
     "HeadwayError",
     "InvalidInput",
     "MemoryRule",

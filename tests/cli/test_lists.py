@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from headway.core.engine import PRESETS
+from headway.policies.eviction import EVICTION_RULES
 from headway.policies.memory import MEMORY_RULES
 from headway.policies.order import ORDERS
 from headway.policies.policy import Policy
@@ -18,7 +19,7 @@ from tests.cli.conftest import Headway
 def test_policies(headway: Headway):
     printed = headway("policies").out
     rows = headway("policies", "--json", "-").json["policies"]
-    assert [row["name"] for row in rows] == [*ORDERS, *MEMORY_RULES, *SHEDDING_RULES]
+    assert [row["name"] for row in rows] == [*ORDERS, *MEMORY_RULES, *SHEDDING_RULES, *EVICTION_RULES]
     for row in rows:
         assert f" {row['name']} " in printed
         assert row["question"].endswith("?")
@@ -29,10 +30,8 @@ def test_specs_of_policies_can_be_typed_as_they_are_listed(headway: Headway):
     for row in headway("policies", "--json", "-").json["policies"]:
         if row["kind"] == "order":
             Policy.of(row["spec"])
-        elif row["kind"] == "memory":
-            Policy.of("fcfs", memory=row["spec"])
         else:
-            Policy.of("fcfs", shedding=row["spec"])
+            Policy.of("fcfs", **{row["kind"]: row["spec"]})
 
 
 def test_engines(headway: Headway):

@@ -33,7 +33,8 @@ def engine(**changes: Any) -> EngineProfile:
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
-        *((field, 0, "a whole number") for field in ("token_budget", "max_sequences", "kv_tokens")),
+        *((field, 0, "a whole number") for field in ("token_budget", "max_sequences", "kv_tokens", "block_size")),
+        ("block_size", 101, "at most kv_tokens (100)"),
         ("token_budget", 2.0, "a whole number"),
         ("kv_tokens", "8192", "a whole number"),
         ("max_sequences", True, "a whole number"),
@@ -161,6 +162,7 @@ def test_every_key_of_the_toml() -> None:
         max_sequences = 32
         kv_tokens = 10_000
         decode_block = 4
+        block_size = 16
         chunk_cap = 128
         partial_prompts = 2
         mode = "prefill-first"
@@ -187,6 +189,7 @@ def test_every_key_of_the_toml() -> None:
         kv_tokens=10_000,
         cost=Linear(0.01, 1e-4, 2e-4, 1e-6),
         decode_block=4,
+        block_size=16,
         chunk_cap=128,
         partial_prompts=2,
         mode="prefill-first",

@@ -11,7 +11,7 @@ from headway.core.cost import Piecewise
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger
 from headway.core.request import Request
-from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
 from headway.policies.memory.prompt_fit import PromptFit
@@ -33,9 +33,12 @@ class Bench:
         order: Order | None = None,
         memory: MemoryRule | None = None,
         shedding: Shedding | None = None,
+        victims: Eviction | None = None,
         **changes: Any,
     ) -> None:
-        self.scheduler = Scheduler(engine(**changes), order or Fcfs(), memory or PromptFit(1), shedding or Shedding())
+        self.scheduler = Scheduler(
+            engine(**changes), order or Fcfs(), memory or PromptFit(1), shedding or Shedding(), victims or Eviction()
+        )
         self.now = 0.0
         self.seqs: list[Sequence] = []
         for prompt in prompts:
@@ -363,18 +366,18 @@ class TestEviction:
         assert bench.used == 5
 
     def test_a_victim_that_can_never_come_back_ends(self) -> None:
-        class Oldest(PromptFit):
+        class Oldest(Eviction):
             def victim(self, residents: dict[Sequence, None], ledger: KvLedger) -> Sequence:
                 return next(iter(residents))
 
-        bench = Bench(96, memory=Oldest(1), token_budget=100, decode_block=8, first_token="prefill", kv_tokens=104)
+        bench = Bench(96, victims=Oldest(), token_budget=100, decode_block=8, first_token="prefill", kv_tokens=104)
         bench.step()
         bench.step()  # 104 tokens, nine generated: 105 to fill again
         bench.submit(1)
         batch = bench.step()
         assert rows(batch.ended) == [0]
         assert bench.seqs[0].reason == "kv_capacity"
-        two = Bench(88, 4, memory=Oldest(1), token_budget=100, decode_block=8, kv_tokens=100)
+        two = Bench(88, 4, victims=Oldest(), token_budget=100, decode_block=8, kv_tokens=100)
         two.step()
         batch = two.step()
         assert rows(batch.evicted) == [0]

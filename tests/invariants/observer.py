@@ -16,7 +16,7 @@ from fractions import Fraction
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.request import Request
-from headway.core.rules import MemoryRule, Order
+from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES, REJECTED, Sequence
 from headway.policies.shedding.keep import Keep
@@ -99,7 +99,7 @@ class Books:
     def submitted(self, seq: Sequence) -> None:
         self.seen.append(seq)
         # Invariant 2: a prompt above the capacity is rejected, and only that.
-        assert (seq.state == REJECTED) == (seq.request.prompt_tokens > self.engine.kv_tokens)
+        assert (seq.state == REJECTED) == (seq.request.prompt_tokens > self.engine.kv_capacity)
         if seq.state == REJECTED:
             assert seq.reason == "kv_capacity"
             self.ends[seq] += 1
@@ -138,7 +138,7 @@ class Books:
             # Invariant 2: who outgrew the memory was alone, or could never come back.
             assert seq.reason == "kv_capacity"
             del self.held[seq]
-            assert not self.held or seq.prompt > self.engine.kv_tokens
+            assert not self.held or seq.prompt > self.engine.kv_capacity
             self.ends[seq] += 1
 
     def decoded(self, batch: Batch, ending: dict[Sequence, int]) -> None:
@@ -156,7 +156,7 @@ class Books:
         engine = self.engine
         for seq in batch.admitted:
             # Invariant 2: a prompt above the safe level is admitted alone.
-            assert seq.prompt <= self.safe or not self.held
+            assert self.blocks(seq.prompt) <= self.safe or not self.held
             self.line.remove(seq)
             self.held[seq] = Held(seq.prompt)
         assert len({seq for seq, _ in batch.chunks}) == len(batch.chunks)
@@ -175,14 +175,14 @@ class Books:
         assert self.partial() <= (engine.partial_prompts or engine.max_sequences)
 
     def check_memory(self, batch: Batch) -> None:
-        """Invariant 2: live KV never exceeds the capacity, or the excess is counted."""
+        """Invariant 2: the blocks taken never exceed the capacity, or the excess is counted."""
         live = self.live()
         if batch.positions:
             assert batch.context == live
         if self.engine.eviction:
-            assert live <= self.engine.kv_tokens
+            assert self.taken() <= self.engine.kv_capacity
         elif batch.positions:
-            self.oom_events += live > self.engine.kv_tokens
+            self.oom_events += self.taken() > self.engine.kv_capacity
 
     def check_work(self, batch: Batch, now: float, decoding_before: bool) -> None:
         """Invariant 8: nobody waits whom the policy names next and memory would admit."""
@@ -201,11 +201,11 @@ class Books:
             return
         if self.partial() >= (engine.partial_prompts or engine.max_sequences):
             return
-        promised = sum(held.prompt - held.filled for held in self.held.values())
+        promised = sum(self.blocks(max(held.prompt, held.tokens)) for held in self.held.values())
         for seq in self.model.answers(now):
             assert seq in self.line
             assert self.held, "an empty engine takes anybody"
-            assert self.live() + promised + seq.prompt > self.safe, f"{seq} would fit"
+            assert promised + self.blocks(seq.prompt) > self.safe, f"{seq} would fit"
 
     def check_end(self) -> None:
         """Invariant 1: everybody ended, once, and one way."""
@@ -217,6 +217,13 @@ class Books:
 
     def live(self) -> int:
         return sum(held.tokens for held in self.held.values())
+
+    def blocks(self, tokens: int) -> int:
+        """Tokens of the KV blocks that so many tokens take."""
+        return math.ceil(tokens / self.engine.block_size) * self.engine.block_size
+
+    def taken(self) -> int:
+        return sum(self.blocks(held.tokens) for held in self.held.values())
 
     def partial(self) -> int:
         return sum(held.filled < held.prompt for held in self.held.values())
@@ -234,8 +241,8 @@ class Observer(Scheduler):
     """
 
     def __init__(self, engine: EngineProfile, order: Order, model: Model, memory: MemoryRule, safety: str) -> None:
-        super().__init__(engine, Both(order, model), memory, Keep())
-        self.books = Books(engine, model, math.floor(Fraction(safety) * engine.kv_tokens))
+        super().__init__(engine, Both(order, model), memory, Keep(), Eviction())
+        self.books = Books(engine, model, math.floor(Fraction(safety) * engine.kv_capacity))
 
     def submit(self, request: Request, now: float) -> Sequence:
         seq = super().submit(request, now)
@@ -250,6 +257,7 @@ class Observer(Scheduler):
         batch = super().plan(now, ending)
         self.books.planned(batch, now, dict(ending))
         assert self.ledger.used == self.books.live()
+        assert self.ledger.used + self.ledger.spare == self.books.taken()
         assert self.waiting == len(self.books.line)
         assert set(self.residents) == set(self.books.held)
         return batch
@@ -265,4 +273,5 @@ class Observer(Scheduler):
         assert self.oom_events == self.books.oom_events
         assert self.ledger.clock == self.books.clock
         assert (self.waiting, self.decodes, len(self.residents)) == (0, 0, 0)
-        assert (self.ledger.used, self.ledger.unfilled, self.ledger.residents) == (0, 0, 0)
+        ledger = self.ledger
+        assert (ledger.used, ledger.spare, ledger.unfilled, ledger.unfilled_spare, ledger.residents) == (0, 0, 0, 0, 0)

@@ -21,7 +21,7 @@ from tests.strategies import MEMORY, ORDERS, Scenario, scenarios
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
     engine = scenario.engine
     host = SimulatedEngine(
-        RecordingScheduler(engine, *Policy.of(order).rules(engine)),
+        RecordingScheduler(engine, *Policy.of(order, eviction=scenario.eviction).rules(engine)),
         iter(scenario.requests),
         [request.arrival for request in scenario.requests],
         scenario.outputs,
@@ -33,14 +33,16 @@ def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> Simulate
 
 
 def stepping(scenario: Scenario, order: str) -> SteppingHost:
-    scheduler = RecordingScheduler(scenario.engine, *Policy.of(order).rules(scenario.engine))
+    scheduler = RecordingScheduler(
+        scenario.engine, *Policy.of(order, eviction=scenario.eviction).rules(scenario.engine)
+    )
     host = SteppingHost(scheduler, scenario.requests, scenario.outputs, scenario.engine.cost, scenario.cancels)
     host.run()
     return host
 
 
 def naive(scenario: Scenario, order: str) -> NaiveEngine:
-    rules = Policy.of(order).rules(scenario.engine)
+    rules = Policy.of(order, eviction=scenario.eviction).rules(scenario.engine)
     engine = NaiveEngine(
         scenario.engine,
         *rules[:2],
@@ -48,6 +50,7 @@ def naive(scenario: Scenario, order: str) -> NaiveEngine:
         scenario.outputs,
         scenario.engine.cost,
         scenario.cancels,
+        rules[3],
     )
     engine.run()
     return engine

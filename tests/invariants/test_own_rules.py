@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.cost import Concurrency, CostModel
-from headway.core.rules import Order, Shedding
+from headway.core.rules import Eviction, Order, Shedding
 from headway.core.sequence import REJECTED, Sequence
 from headway.policies.order.short_first import ShortFirst
 from headway.policies.policy import Policy
@@ -42,7 +42,7 @@ def simulated(scenario: Scenario, order: Order, shedding: Shedding, *, fast_forw
     engine = scenario.engine
     memory = Policy.of("fcfs").rules(engine)[1]
     host = SimulatedEngine(
-        RecordingScheduler(engine, order, memory, shedding),
+        RecordingScheduler(engine, order, memory, shedding, Eviction()),
         iter(scenario.requests),
         [request.arrival for request in scenario.requests],
         scenario.outputs,
@@ -72,7 +72,7 @@ def test_invariants_1_7_and_9_with_an_own_shedding_rule(scenario: Scenario, orde
         simulated(scenario, Policy.of(order).order(), TooLate(patience), fast_forward=taken) for taken in (True, False)
     )
     memory = Policy.of("fcfs").rules(scenario.engine)[1]
-    scheduler = RecordingScheduler(scenario.engine, Policy.of(order).order(), memory, TooLate(patience))
+    scheduler = RecordingScheduler(scenario.engine, Policy.of(order).order(), memory, TooLate(patience), Eviction())
     live = SteppingHost(scheduler, scenario.requests, scenario.outputs, scenario.engine.cost)
     live.run()
     assert plans(fast) == plans(slow) == plans(live)

@@ -51,7 +51,7 @@ class Observer(Scheduler):
 
     def submit(self, request: Request, now: float) -> Sequence:
         seq = super().submit(request, now)
-        if request.prompt_tokens <= self.engine.kv_tokens:
+        if request.prompt_tokens <= self.engine.kv_capacity:
             self.waits.push(seq, now)
             if request.predicted == "long":
                 self.postponed[seq] = Postponed(ahead=len(self.postponed))

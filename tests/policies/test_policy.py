@@ -32,7 +32,7 @@ def engine(**changes: Any) -> EngineProfile:
 
 
 def test_a_spec_sets_the_order_and_the_engine_the_memory_rule() -> None:
-    order, memory, shedding = Policy.of("qba(k=3, gamma=0.9, refused=stop)").rules(preset("qba-paper"))
+    order, memory, shedding, _ = Policy.of("qba(k=3, gamma=0.9, refused=stop)").rules(preset("qba-paper"))
     assert isinstance(order, QuotaAging)
     assert (order.k, order.gamma, order.when_refused) == (3, 0.9, "stop")
     assert isinstance(memory, PromptFit)

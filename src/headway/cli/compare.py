@@ -14,6 +14,7 @@ import typer
 from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
 from headway.cli.options import (
     EngineOption,
+    EvictOption,
     HtmlOption,
     JsonOption,
     LengthsOption,
@@ -56,6 +57,7 @@ def compare(
         ),
     ] = None,
     memory: MemoryOption = None,
+    evict: EvictOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -98,6 +100,7 @@ def compare(
                 chosen,
                 profile,
                 memory=memory or (),
+                evict=evict or (),
                 sla=agreement,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),

@@ -35,6 +35,15 @@ MemoryOption = Annotated[
         show_default="the engine's",
     ),
 ]
+EvictOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evict",
+        metavar="SPEC",
+        help="Who gives way when memory runs out (repeatable), such as least-computed; combined as --memory is.",
+        show_default="last-admitted",
+    ),
+]
 SlaOption = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ from headway.cli.options import JsonOption
 from headway.cli.paths import json_output
 from headway.cli.tables import plain_table
 from headway.core.spec import parameters
+from headway.policies.eviction import EVICTION_RULES
 from headway.policies.memory import MEMORY_RULES
 from headway.policies.order import ORDERS
 from headway.policies.shedding import SHEDDING_RULES
@@ -18,11 +19,12 @@ KINDS: dict[str, Mapping[str, Callable[..., object]]] = {
     "order": ORDERS,
     "memory": MEMORY_RULES,
     "shedding": SHEDDING_RULES,
+    "eviction": EVICTION_RULES,
 }
 
 
 def policies(json: JsonOption = None) -> None:
-    """List orders, memory rules and shedding rules, a line each.
+    """List orders, memory, shedding and eviction rules, a line each.
 
     Example: headway policies
     """

@@ -33,6 +33,12 @@ def simulate(
         str | None,
         typer.Option("--memory", metavar="SPEC", help="A memory rule.", show_default="the engine's"),
     ] = None,
+    evict: Annotated[
+        str | None,
+        typer.Option(
+            "--evict", metavar="SPEC", help="Who gives way when memory runs out.", show_default="last-admitted"
+        ),
+    ] = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -54,6 +60,7 @@ def simulate(
         source,
         [policy],
         [memory] if memory is not None else None,
+        [evict] if evict is not None else None,
         engine,
         rate,
         scale_lengths,

@@ -31,6 +31,7 @@ class EngineProfile:
         kv_tokens: KV capacity, in tokens.
         cost: how long an iteration takes.
         decode_block: positions that a decoding request takes in each iteration (q).
+        block_size: KV tokens in a block; a request takes whole blocks, and shares none.
         chunk_cap: the most prompt positions of one request in an iteration; None for no cap.
         partial_prompts: the most partly filled prompts at once; None for no limit.
         mode: "mixed" puts decodes and prompt chunks into one iteration; "prefill-first" pauses decodes while there
@@ -55,6 +56,7 @@ class EngineProfile:
     kv_tokens: int
     cost: CostModel
     decode_block: int = 1
+    block_size: int = 1
     chunk_cap: int | None = None
     partial_prompts: int | None = None
     mode: str = "mixed"
@@ -69,7 +71,14 @@ class EngineProfile:
     source: str = ""
 
     def __post_init__(self) -> None:
-        for field in ("token_budget", "max_sequences", "kv_tokens", "decode_block", "admission_interval"):
+        for field in (
+            "token_budget",
+            "max_sequences",
+            "kv_tokens",
+            "decode_block",
+            "block_size",
+            "admission_interval",
+        ):
             self._whole(field, getattr(self, field))
         for field in ("chunk_cap", "partial_prompts", "max_new_tokens"):
             if getattr(self, field) is not None:
@@ -85,6 +94,13 @@ class EngineProfile:
                 raise self._wrong(field, value, f"a number from 0 to {_WILDEST:g}")
         if self.decode_block > self.token_budget:
             raise self._wrong("decode_block", self.decode_block, f"at most token_budget ({self.token_budget})")
+        if self.block_size > self.kv_tokens:
+            raise self._wrong("block_size", self.block_size, f"at most kv_tokens ({self.kv_tokens})")
+
+    @property
+    def kv_capacity(self) -> int:
+        """KV tokens that fit, in whole blocks."""
+        return self.kv_tokens - self.kv_tokens % self.block_size
 
     @property
     def slots(self) -> int:

@@ -1,4 +1,4 @@
-"""The questions that a policy answers: who is next, may it join, who cannot make it any more.
+"""The questions that a policy answers: who is next, may it join, who gives way, who cannot make it any more.
 
 Plain base classes, so that they can be compiled from the same source later. A rule knows no clock and no host: time
 comes in as an argument, in seconds, and every sequence it is told about belongs to one scheduler.
@@ -112,10 +112,6 @@ class MemoryRule:
         """May `seq` be admitted now? Not asked when nothing is resident: then everything that fits at all may join."""
         raise NotImplementedError
 
-    def victim(self, residents: dict[Sequence, None], ledger: KvLedger) -> Sequence:
-        """Whom to evict when memory runs out; `residents` are in order of admission, at least two."""
-        return next(reversed(residents))
-
     def admitted(self, seq: Sequence, ledger: KvLedger) -> None:
         """It was admitted and will fill `seq.prompt` positions."""
 
@@ -127,6 +123,18 @@ class MemoryRule:
 
     def finished(self, seq: Sequence, ledger: KvLedger) -> None:
         """It finished with `seq.generated` tokens; told after `left`."""
+
+
+class Eviction:
+    """Who gives way when memory runs out? The base class names who was admitted last."""
+
+    def victim(self, residents: dict[Sequence, None], ledger: KvLedger) -> Sequence:
+        """Name one of the residents, who are in order of admission and at least two.
+
+        Progress needs one of them to be safe until it leaves: the rule must never turn from one resident to another
+        for ever. What it asks may cost a look at every resident: evictions are rare.
+        """
+        return next(reversed(residents))
 
 
 class Shedding:

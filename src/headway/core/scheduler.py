@@ -14,9 +14,9 @@ from collections.abc import Sequence as Items
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
-from headway.core.kv import KvLedger
+from headway.core.kv import KvLedger, PagedLedger, new_ledger
 from headway.core.request import Request
-from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
 
 _FOR_EVER = 1 << 62  # iterations
@@ -61,6 +61,7 @@ class Scheduler:
         "_order_admits",
         "_order_finishes",
         "_order_prefills",
+        "_pages",
         "_partial_limit",
         "_prefill_first",
         "_sheds",
@@ -70,6 +71,7 @@ class Scheduler:
         "decode_positions",
         "decodes",
         "engine",
+        "eviction",
         "evictions",
         "iterations",
         "kv_peak",
@@ -89,12 +91,21 @@ class Scheduler:
         "waiting",
     )
 
-    def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
+    def __init__(
+        self,
+        engine: EngineProfile,
+        order: Order,
+        memory: MemoryRule,
+        shedding: Shedding,
+        eviction: Eviction,
+    ) -> None:
         self.engine = engine
         self.order = order
         self.memory = memory
         self.shedding = shedding
-        self.ledger = KvLedger(engine.kv_tokens, engine.decode_block)
+        self.eviction = eviction
+        self.ledger: KvLedger = new_ledger(engine.kv_capacity, engine.decode_block, engine.block_size)
+        self._pages: PagedLedger | None = self.ledger if isinstance(self.ledger, PagedLedger) else None
         self.residents: dict[Sequence, None] = {}
         self.partials: list[Sequence] = []
         self.waiting: int = 0
@@ -132,7 +143,7 @@ class Scheduler:
         self._slots: int = engine.slots
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
-        self._capacity: int = engine.kv_tokens
+        self._capacity: int = engine.kv_capacity
         self._longest_answer: int = engine.longest_answer
         self._chunk_cap: int = engine.chunk_cap or engine.token_budget
         self._partial_limit: int = engine.partial_prompts or engine.max_sequences
@@ -209,7 +220,7 @@ class Scheduler:
         self.kv_token_iterations += used
         if used > self.kv_peak:
             self.kv_peak = used
-        if used > self._capacity:
+        if used + ledger.spare > self._capacity:
             self.oom_events += 1
         return batch
 
@@ -230,6 +241,8 @@ class Scheduler:
             seq.joined = clock
             seq.generated += self._emitted_by_prefill
             self.decodes += 1
+            if self._pages is not None:
+                self._pages.join(seq.filled)
             if self._memory_listens:
                 self.memory.joined(seq, ledger)
         if self._memory_listens:
@@ -239,6 +252,8 @@ class Scheduler:
             seq.generated += decoded
             seq.state = FINISHED
             ledger.used -= seq.filled + decoded
+            if self._pages is not None:
+                self._pages.stop(seq.filled + decoded, seq.ending)
             self._vacate(seq)
             self.decodes -= 1
             if self._memory_listens:
@@ -283,9 +298,18 @@ class Scheduler:
         if self._sheds:
             self.quiet_until = min(self.quiet_until, self.shedding.steady_until())
         room = self._capacity - self.ledger.used
+        if self._pages is not None:
+            return self._quiet_pages(steps, growth, room)
         if (room >= 0 or self._eviction) and steps * growth > room:
             steps = room // growth
         return steps
+
+    def _quiet_pages(self, steps: int, growth: int, room: int) -> int:
+        """The same where KV comes in blocks: as long as it fits although everybody's last block was just begun."""
+        if not self._eviction and self.ledger.spare > room:
+            return steps  # too much is taken already, and each step counts as that
+        room -= (self.engine.block_size - 1) * len(self.residents)
+        return max(min(steps, room // growth), 0)
 
     def advance(self, steps: int) -> None:
         """Take `steps` quiet iterations at once, at most as many as `quiet` has just said. Equal to planning each."""
@@ -293,8 +317,10 @@ class Scheduler:
         decoded = self.decodes * self._block
         chunk = self.quiet_chunk
         growth = decoded + chunk
-        if ledger.used > self._capacity:
+        if ledger.used + ledger.spare > self._capacity:
             self.oom_events += steps
+        if self._pages is not None:
+            self._pages.advance(self.decodes, steps)
         self.iterations += steps
         self.decode_positions += decoded * steps
         self.kv_token_iterations += steps * ledger.used + growth * (steps * (steps + 1) // 2)
@@ -303,6 +329,8 @@ class Scheduler:
         if chunk:
             seq = self.partials[0]
             filled = chunk * steps
+            if self._pages is not None:
+                self._pages.fill(seq.filled, seq.filled + filled)
             seq.filled += filled
             ledger.unfilled -= filled
             self.prefill_positions += filled
@@ -333,22 +361,45 @@ class Scheduler:
         for seq, positions in ending:
             seq.ending = positions
             growth -= positions
-        if self._eviction and self.ledger.used + growth > self._capacity:
-            growth = self._evict(batch, now, growth)
+        if self._pages is not None:
+            growth = self._take_pages(self._pages, batch, now, growth, ending)
+        elif self._eviction and self.ledger.used + growth > self._capacity:
+            growth, _ = self._evict(batch, now, growth, growth, ending)
         self.ledger.used += growth
         batch.decodes = self.decodes
         batch.decode_positions = growth
 
-    def _evict(self, batch: Batch, now: float, growth: int) -> int:
-        """Take KV away until this iteration's growth fits; return what then grows."""
-        ledger = self.ledger
-        while ledger.used + growth > self._capacity:
+    def _take_pages(
+        self, pages: PagedLedger, batch: Batch, now: float, growth: int, ending: Items[tuple[Sequence, int]]
+    ) -> int:
+        """Take the KV blocks of everybody's next decode block; return the positions that then grow."""
+        taken = self._taken(pages, ending)
+        if self._eviction and pages.used + pages.spare + taken > self._capacity:
+            growth, taken = self._evict(batch, now, growth, taken, ending)
+        pages.spare += taken - growth
+        return growth
+
+    def _taken(self, pages: PagedLedger, ending: Items[tuple[Sequence, int]]) -> int:
+        """Tokens of the KV blocks that everybody's next decode block takes."""
+        taken = pages.step(self.decodes)
+        for seq, positions in ending:
+            if seq.state == DECODING:
+                taken -= pages.unneeded(seq.held_at(pages.clock, self._block), positions)
+        return taken
+
+    def _evict(
+        self, batch: Batch, now: float, growth: int, taken: int, ending: Items[tuple[Sequence, int]]
+    ) -> tuple[int, int]:
+        """Take KV away until what this iteration takes fits; return its positions then, and what they take."""
+        ledger, pages = self.ledger, self._pages
+        while ledger.used + ledger.spare + taken > self._capacity:
             alone = len(self.residents) == 1
-            victim = next(iter(self.residents)) if alone else self.memory.victim(self.residents, ledger)
+            victim = next(iter(self.residents)) if alone else self.eviction.victim(self.residents, ledger)
             if victim.state == DECODING:
                 growth -= self._block - victim.ending
             self._take_back(batch, victim, now, alone=alone)
-        return growth
+            taken = growth if pages is None else self._taken(pages, ending)
+        return growth, taken
 
     def _take_back(self, batch: Batch, victim: Sequence, now: float, *, alone: bool) -> None:
         """Send a resident back to the head of the queue, or end it where it can never fit."""
@@ -371,11 +422,16 @@ class Scheduler:
 
     def _release(self, seq: Sequence) -> None:
         """Free everything that a resident holds or was promised, before its state changes."""
-        ledger = self.ledger
-        ledger.used -= seq.held_at(ledger.clock, self._block)
+        ledger, pages = self.ledger, self._pages
+        held = seq.held_at(ledger.clock, self._block)
+        ledger.used -= held
         if seq.state == DECODING:
             self.decodes -= 1
+            if pages is not None:
+                pages.stop(held)
         else:
+            if pages is not None:
+                pages.leave(seq.prompt, held)
             ledger.unfilled -= seq.prompt - seq.filled
             self.partials.remove(seq)
         self._vacate(seq)
@@ -397,7 +453,7 @@ class Scheduler:
             self.partials = [seq for seq in self.partials if seq.filled < seq.prompt]
         if self.partials and self._eviction and not batch.chunks and not self.decodes:
             # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
-            self._take_back(batch, self.memory.victim(self.residents, self.ledger), now, alone=False)
+            self._take_back(batch, self.eviction.victim(self.residents, self.ledger), now, alone=False)
             return self._continue_prompts(batch, now, space)
         return space
 
@@ -409,9 +465,13 @@ class Scheduler:
             take = space
         if take > self._chunk_cap:
             take = self._chunk_cap
-        if self._eviction and take > self._capacity - ledger.used:
-            take = self._capacity - ledger.used
+        if self._eviction:
+            room = self._capacity - ledger.used - ledger.spare
+            if take > room:
+                take = min(take, room + -seq.filled % ledger.block_size)
         if take > 0:
+            if self._pages is not None:
+                self._pages.fill(seq.filled, seq.filled + take)
             seq.filled += take
             ledger.used += take
             ledger.unfilled -= take
@@ -457,6 +517,8 @@ class Scheduler:
             residents[seq] = None
             ledger.residents += 1
             ledger.unfilled += seq.prompt
+            if self._pages is not None:
+                self._pages.admit(seq.prompt)
             batch.admitted.append(seq)
             if self._order_admits:
                 order.admitted(seq, now)

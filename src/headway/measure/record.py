@@ -127,6 +127,7 @@ class RunRecord:
         wall_seconds: how long it took to compute.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the last request left the queue for the first time.
         steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
             if the queue was empty before.
@@ -147,5 +148,6 @@ class RunRecord:
     partial: bool = False
     order: str = ""
     memory_rule: str = ""
+    eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None

@@ -71,6 +71,7 @@ class Summary:
         partial: a run was interrupted.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the queue was empty.
         steady_memory: the same, after the first 1000 finishes.
         sla: how the service agreement was kept; None without one.
@@ -97,6 +98,7 @@ class Summary:
     partial: bool
     order: str = ""
     memory_rule: str = ""
+    eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
     sla: Service | None = None
@@ -129,6 +131,7 @@ class Summary:
             },
             "memory": {
                 "spec": self.memory_rule,
+                "eviction_rule": self.eviction_rule,
                 **(self.memory.to_dict() if self.memory else {}),
                 "steady": self.steady_memory and self.steady_memory.to_dict(),
             },
@@ -177,6 +180,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         partial=record.partial,
         order=record.order,
         memory_rule=record.memory_rule,
+        eviction_rule=record.eviction_rule,
         memory=record.memory,
         steady_memory=record.steady_memory,
         sla=None if sla is None else service(record, sla),
@@ -225,6 +229,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         partial=any(one.partial for one in summaries),
         order=summaries[0].order,
         memory_rule=summaries[0].memory_rule,
+        eviction_rule=summaries[0].eviction_rule,
         memory=_uses([one.memory for one in summaries]),
         steady_memory=_uses([one.steady_memory for one in summaries]),
         sla=_services([one.sla for one in summaries]),

@@ -1,4 +1,4 @@
-"""A policy: an order, a memory rule and a shedding rule, as specs."""
+"""A policy: an order, a memory rule, a shedding rule and an eviction rule, as specs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidSpec
-from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.spec import Spec, build, construct, parse_spec
+from headway.policies.eviction import EVICTION_RULES
 from headway.policies.memory import MEMORY_RULES
 from headway.policies.order import ORDERS
 from headway.policies.shedding import SHEDDING_RULES
@@ -31,6 +32,7 @@ class Policy:
         order: makes a fresh order.
         memory: spec of the memory rule; None takes the engine's.
         shedding: spec of the shedding rule.
+        eviction: spec of the eviction rule.
     """
 
     name: str
@@ -38,9 +40,16 @@ class Policy:
     order: Callable[[], Order]
     memory: Spec | None = None
     shedding: Spec = Spec("keep")  # noqa: RUF009 - a Spec is immutable
+    eviction: Spec = Spec("last-admitted")  # noqa: RUF009
 
     @classmethod
-    def of(cls, order: str | type[Order], memory: str | None = None, shedding: str = "keep") -> Policy:
+    def of(
+        cls,
+        order: str | type[Order],
+        memory: str | None = None,
+        shedding: str = "keep",
+        eviction: str = "last-admitted",
+    ) -> Policy:
         """Make a policy from specs, or from an own order's class or import path (`my_module:MyOrder`).
 
         Raises:
@@ -53,16 +62,18 @@ class Policy:
             order=make,
             memory=None if memory is None else parse_spec(memory),
             shedding=parse_spec(shedding),
+            eviction=parse_spec(eviction),
         )
         policy.order()
         if policy.memory is not None:
             build(policy.memory, MEMORY_RULES, "memory rule")
         build(policy.shedding, SHEDDING_RULES, "shedding rule")
+        build(policy.eviction, EVICTION_RULES, "eviction rule")
         return policy
 
     def rules(
         self, engine: EngineProfile, rng: np.random.Generator | None = None
-    ) -> tuple[Order, MemoryRule, Shedding]:
+    ) -> tuple[Order, MemoryRule, Shedding, Eviction]:
         """Make fresh rules; the memory rule is the engine's where the policy names none.
 
         Args:
@@ -72,7 +83,8 @@ class Policy:
         memory: MemoryRule = build(self.memory_on(engine), MEMORY_RULES, "memory rule")
         memory.attach(engine, np.random.default_rng(0) if rng is None else rng)
         shedding: Shedding = build(self.shedding, SHEDDING_RULES, "shedding rule")
-        return self.order(), memory, shedding
+        eviction: Eviction = build(self.eviction, EVICTION_RULES, "eviction rule")
+        return self.order(), memory, shedding, eviction
 
     def memory_on(self, engine: EngineProfile) -> Spec:
         """Return the spec of the memory rule that it runs on an engine."""

@@ -103,6 +103,7 @@ def simulate(
         partial=not complete,
         order=policy.order_spec,
         memory_rule=str(policy.memory_on(engine)),
+        eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -36,6 +37,7 @@ def compare(
     engine: str | EngineProfile | None = None,
     *,
     memory: Sequence[str] = (),
+    evict: Sequence[str] = (),
     sla: Sla | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
@@ -50,6 +52,7 @@ def compare(
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
         memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
+        evict: specs of eviction rules, combined likewise; none takes last-admitted.
         sla: what every request was promised.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
@@ -63,7 +66,7 @@ def compare(
         InvalidInput: a policy, engine, workload or parameter cannot be what it says.
     """
     source = source if isinstance(source, Source) else Source(source)
-    chosen = _combined(policies, memory)
+    chosen = _combined(policies, memory, evict)
     _check_names(chosen)
     profile = engine_for(source, engine)
     runs, notes = useful_seeds(source, profile, [policy.memory_on(profile) for policy in chosen], seeds)
@@ -107,16 +110,20 @@ def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProf
     return preset(HOME_ENGINES.get(name, DEFAULT_ENGINE))
 
 
-def _combined(policies: Sequence[str | type[Order] | Policy], memory: Sequence[str]) -> list[Policy]:
-    """Return every policy with every memory rule; the rule is part of the name where there are several."""
+def _combined(
+    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str]
+) -> list[Policy]:
+    """Return every policy with every memory and eviction rule, named by what tells them apart."""
     chosen: list[Policy] = []
     for policy in policies:
         if isinstance(policy, Policy):
             chosen.append(policy)
             continue
-        for rule in memory or (None,):
-            made = Policy.of(policy, rule)
-            chosen.append(replace(made, name=f"{made.name} + {made.memory}") if len(memory) > 1 else made)
+        for rule, victims in product(memory or (None,), evict or ("last-admitted",)):
+            made = Policy.of(policy, rule, eviction=victims)
+            parts = zip((made.name, made.memory, made.eviction), (policies, memory, evict), strict=True)
+            varied = [str(part) for part, specs in parts if len(specs) > 1]
+            chosen.append(replace(made, name=" + ".join(varied) or made.name))
     return chosen
 
 
@@ -165,6 +172,7 @@ def _settings(
         "engine": engine.name,
         "policies": [policy.name for policy in policies],
         "memory": list(dict.fromkeys(str(policy.memory_on(engine)) for policy in policies)),
+        "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
         "sla": None if sla is None else str(sla),
         "requests": len(first),
         "rate_per_s": first.rate,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
-from headway.core.kv import KvLedger
+from headway.core.kv import KvLedger, new_ledger
 from headway.core.request import Request
-from headway.core.rules import MemoryRule, Order
+from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
 
 
@@ -44,6 +44,7 @@ class NaiveEngine:
         outputs: true output lengths in tokens.
         cost: how long an iteration takes.
         cancels: (time, row), in order of time.
+        eviction: the eviction rule.
     """
 
     def __init__(
@@ -55,10 +56,12 @@ class NaiveEngine:
         outputs: Items[int],
         cost: CostModel,
         cancels: Items[tuple[float, int]] = (),
+        eviction: Eviction | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
         self.memory = memory
+        self.eviction = eviction or Eviction()
         self.requests = requests
         self.outputs = outputs
         self.cost = cost
@@ -88,7 +91,7 @@ class NaiveEngine:
             request = self.requests[len(self.rows)]
             row = NaiveRow(Sequence(request, len(self.rows)), self.outputs[len(self.rows)])
             self.rows.append(row)
-            if request.prompt_tokens > self.engine.kv_tokens:
+            if request.prompt_tokens > self.engine.kv_capacity:
                 self._end(row, REJECTED, "kv_capacity")
                 row.finish = request.arrival
             else:
@@ -138,7 +141,7 @@ class NaiveEngine:
         self.iterations += 1
         self.kv_token_iterations += used
         self.kv_peak = max(self.kv_peak, used)
-        self.oom_events += used > self.engine.kv_tokens
+        self.oom_events += self._taken() > self.engine.kv_capacity
         prefill = sum(tokens for _, tokens in chunks)
         self.now += self.cost.seconds(prefill, sum(tokens for _, tokens in decoding), used)
         if decoding:
@@ -151,6 +154,7 @@ class NaiveEngine:
                 emitted = 1 if self.engine.first_token == "prefill" else 0
                 self._deliver(row, emitted)
                 row.seq.generated = max(row.produced, emitted)  # the engine made a token, wanted or not
+                row.seq.joined = self.clock
                 self.memory.joined(row.seq, self._ledger())
         done = [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]
         for row in sorted(done, key=lambda row: row.seq.ticket):
@@ -175,8 +179,8 @@ class NaiveEngine:
         set_back = False
         while True:
             wanted = [(row, min(self.engine.decode_block, row.output - row.produced)) for row in self._decoding()]
-            growth = sum(tokens for _, tokens in wanted)
-            if not wanted or not self.engine.eviction or self._used() + growth <= self.engine.kv_tokens:
+            growth = sum(self._blocks(row.held + tokens) - self._blocks(row.held) for row, tokens in wanted)
+            if not wanted or not self.engine.eviction or self._taken() + growth <= self.engine.kv_capacity:
                 break
             if len(self.residents) == 1:
                 self._end(self.residents[0], REJECTED, "kv_capacity")
@@ -189,7 +193,7 @@ class NaiveEngine:
 
     def _victim(self) -> NaiveRow:
         residents = dict.fromkeys(row.seq for row in self.residents)
-        victim = self.memory.victim(residents, self._ledger())
+        victim = self.eviction.victim(residents, self._ledger())
         return next(row for row in self.residents if row.seq is victim)
 
     def _evict(self, row: NaiveRow) -> None:
@@ -200,7 +204,7 @@ class NaiveEngine:
         seq.filled = 0
         seq.prompt = seq.request.prompt_tokens + row.produced
         self.memory.left(seq, self._ledger())
-        if seq.prompt > self.engine.kv_tokens:
+        if seq.prompt > self.engine.kv_capacity:
             self._end(row, REJECTED, "kv_capacity")
             return
         seq.state = WAITING
@@ -213,7 +217,7 @@ class NaiveEngine:
         seq = row.seq
         take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space)
         if self.engine.eviction:
-            take = min(take, self.engine.kv_tokens - self._used())
+            take = min(take, self.engine.kv_capacity - self._taken() + self._blocks(row.held) - row.held)
         if take > 0:
             seq.filled += take
             row.held += take
@@ -266,10 +270,20 @@ class NaiveEngine:
     def _used(self) -> int:
         return sum(row.held for row in self.residents)
 
+    def _blocks(self, tokens: int) -> int:
+        """Tokens of the KV blocks that so many tokens take."""
+        return math.ceil(tokens / self.engine.block_size) * self.engine.block_size
+
+    def _taken(self) -> int:
+        return sum(self._blocks(row.held) for row in self.residents)
+
     def _ledger(self) -> KvLedger:
-        ledger = KvLedger(self.engine.kv_tokens, self.engine.decode_block)
+        ledger = new_ledger(self.engine.kv_capacity, self.engine.decode_block, self.engine.block_size)
+        promised = sum(self._blocks(max(row.held, row.seq.prompt)) for row in self.residents)
         ledger.used = self._used()
+        ledger.spare = self._taken() - ledger.used
         ledger.unfilled = sum(row.seq.prompt - row.seq.filled for row in self.residents)
+        ledger.unfilled_spare = promised - self._taken() - ledger.unfilled
         ledger.residents = len(self.residents)
         ledger.clock = self.clock
         return ledger

@@ -6,7 +6,7 @@ from collections.abc import Sequence as Items
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
-from headway.core.rules import MemoryRule, Order, Shedding
+from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import Sequence
 
@@ -19,8 +19,10 @@ class RecordingScheduler(Scheduler):
     Two hosts that were given the same events must have made equal plans.
     """
 
-    def __init__(self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding) -> None:
-        super().__init__(engine, order, memory, shedding)
+    def __init__(
+        self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding, eviction: Eviction
+    ) -> None:
+        super().__init__(engine, order, memory, shedding, eviction)
         self.plans: list[Plan] = []
 
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:

@@ -24,16 +24,16 @@ class Conservative(MemoryRule):
 
     def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
         """Compare the sum of all promises with the capacity."""
-        return self._promised + _promise(seq) <= ledger.capacity * self.overcommit
+        return self._promised + _promise(seq, ledger) <= ledger.capacity * self.overcommit
 
     def admitted(self, seq: Sequence, ledger: KvLedger) -> None:
         """Promise it its longest answer."""
-        self._promised += _promise(seq)
+        self._promised += _promise(seq, ledger)
 
     def left(self, seq: Sequence, ledger: KvLedger) -> None:
         """Take the promise back."""
-        self._promised -= _promise(seq)
+        self._promised -= _promise(seq, ledger)
 
 
-def _promise(seq: Sequence) -> int:
-    return seq.request.prompt_tokens + seq.limit
+def _promise(seq: Sequence, ledger: KvLedger) -> int:
+    return ledger.rounded(seq.request.prompt_tokens + seq.limit)

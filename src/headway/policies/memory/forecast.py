@@ -38,7 +38,7 @@ class PeakRule(MemoryRule):
         """Learn the engine's sizes."""
         self._engine = engine
         self._emitted = 1 if engine.first_token == "prefill" else 0
-        self.level = engine.kv_tokens * (1.0 - self.reserve)
+        self.level = engine.kv_capacity * (1.0 - self.reserve)
 
     def predict_residents(self, generated: np.ndarray, limit: np.ndarray) -> np.ndarray:
         """Return final lengths in tokens, int64 [lists, residents], each above what is generated."""
@@ -62,7 +62,7 @@ class PeakRule(MemoryRule):
         held = np.append(self._held, seq.prompt)
         remaining = np.column_stack((self._remaining, iterations))
         self._candidate = (held, remaining)
-        return self.aggregate(peaks(held, remaining, ledger.block)) < self.level
+        return self.aggregate(peaks(held, remaining, ledger.block, ledger.block_size - 1)) < self.level
 
     def aggregate(self, values: np.ndarray) -> float:
         """Return the peak that counts, of those of all lists."""

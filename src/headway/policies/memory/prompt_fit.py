@@ -32,4 +32,4 @@ class PromptFit(MemoryRule):
         if ledger.capacity != self._capacity:
             self._capacity = ledger.capacity
             self._level = floor(self.safety * ledger.capacity)
-        return ledger.used + ledger.unfilled + seq.prompt <= self._level
+        return ledger.reserved(seq.prompt) <= self._level

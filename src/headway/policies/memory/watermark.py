@@ -27,4 +27,4 @@ class Watermark(MemoryRule):
     def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
         """Compare what is held, promised and asked for with the watermark."""
         asked = seq.request.prompt_tokens if self.prompt_only else seq.prompt
-        return ledger.used + ledger.unfilled + asked <= ledger.capacity * self.level
+        return ledger.reserved(asked) <= ledger.capacity * self.level

@@ -1,0 +1,13 @@
+"""Evict who came last."""
+
+from __future__ import annotations
+
+from headway.core.rules import Eviction
+
+
+class LastAdmitted(Eviction):
+    """Who gives way? Whoever was admitted last, so that the others keep what they have.
+
+    Whoever has been there longest is never evicted. Cost: O(1). Source: Past-Future (ASPLOS 2025), eviction; so do
+    most engines.
+    """
