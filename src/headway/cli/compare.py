@@ -11,7 +11,16 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
+from headway.cli.console import (
+    STANDARD_OUTPUT,
+    end_if_partial,
+    err,
+    interruptible,
+    out,
+    progress_bar,
+    write_json,
+    writing,
+)
 from headway.cli.options import (
     EngineOption,
     EvictOption,
@@ -93,27 +102,21 @@ def compare(
         if requests is not None:
             rows.append(request_frame(record))
 
-    try:
-        with own_orders(chosen), progress_bar("simulating") as progress:
-            comparison = run_comparison(
-                where,
-                chosen,
-                profile,
-                memory=memory or (),
-                evict=evict or (),
-                sla=agreement,
-                seeds=read_seeds(seed, seeds),
-                command=shlex.join(["headway", *sys.argv[1:]]),
-                progress=progress,
-                each=keep,
-            )
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written")
-        raise typer.Exit(INTERRUPTED) from None
+    with interruptible(), own_orders(chosen), progress_bar("simulating") as progress:
+        comparison = run_comparison(
+            where,
+            chosen,
+            profile,
+            memory=memory or (),
+            evict=evict or (),
+            sla=agreement,
+            seeds=read_seeds(seed, seeds),
+            command=shlex.join(["headway", *sys.argv[1:]]),
+            progress=progress,
+            each=keep,
+        )
     _deliver(comparison, outputs, rows)
-    if comparison.partial:
-        fail("interrupted: these results are partial")
-        raise typer.Exit(INTERRUPTED)
+    end_if_partial(partial=comparison.partial)
 
 
 def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -84,6 +85,23 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
         yield update
     finally:
         bar.stop()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with a line where Ctrl-C comes before there is anything to show."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail("interrupted; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def end_if_partial(*, partial: bool) -> None:
+    """End with a line where Ctrl-C left only part of the results, once they are shown."""
+    if partial:
+        fail("interrupted: these results are partial")
+        raise typer.Exit(INTERRUPTED)
 
 
 def write_json(data: dict[str, Any], path: Path) -> None:

@@ -214,12 +214,17 @@ def equal_use(a: Curve, b: Curve) -> EqualUse:
     return EqualUse(a.rule, b.rule, tuple(ratios))
 
 
-def against_reference(curves: Sequence[Curve]) -> list[EqualUse]:
-    """Compare every rule with the plain watermark, or with the last rule where that is not among them."""
+def reference_of(curves: Sequence[Curve]) -> Curve | None:
+    """Return the plain watermark, or the last rule where that is not among them; None for a single rule."""
     if len(curves) < 2:
-        return []
-    reference = next((curve for curve in curves if curve.rule == REFERENCE), curves[-1])
-    return [equal_use(curve, reference) for curve in curves if curve is not reference]
+        return None
+    return next((curve for curve in curves if curve.rule == REFERENCE), curves[-1])
+
+
+def against_reference(curves: Sequence[Curve]) -> list[EqualUse]:
+    """Compare every other rule with the reference."""
+    reference = reference_of(curves)
+    return [] if reference is None else [equal_use(curve, reference) for curve in curves if curve is not reference]
 
 
 def _verdict(rate: Rate, reference: Rate) -> Verdict:

@@ -96,6 +96,7 @@ def _line(name: str, ink: str, curve: Curve, axes: _Axes, colour: alt.Color) -> 
     points = [_row(name, curve, point, axes) for point in curve.points]
     align, dx, dy = _BELOW_RIGHT if curve.rule.startswith("past-future") else _ABOVE_LEFT
     base = alt.Chart(alt.Data(values=points)).encode(x=axes.x, y=axes.y, color=colour)
+    careful = [row for row in points[:1] if row["none"]]
     texts = [row for row in points if not row["none"]]
     tooltip = [
         alt.Tooltip("memory:N", title="Memory rule"),
@@ -118,10 +119,14 @@ def _line(name: str, ink: str, curve: Curve, axes: _Axes, colour: alt.Color) -> 
             fill=alt.when(alt.datum.none).then(alt.value("transparent")).otherwise(alt.value(ink)),
             tooltip=tooltip,
         ),
-        alt.Chart(alt.Data(values=texts))
-        .mark_text(align=align, dx=dx, dy=dy, fontSize=10.5)
-        .encode(x=axes.x, y=axes.y, color=colour, text="value:N"),
+        _words(texts, axes, colour).mark_text(align=align, dx=dx, dy=dy, fontSize=10.5),
+        _words(careful, axes, colour).mark_text(align="center", dy=-12, fontSize=10.5),
     ]
+
+
+def _words(rows: list[dict[str, Any]], axes: _Axes, colour: alt.Color) -> alt.Chart:
+    """Return the values of points, to stand beside them."""
+    return alt.Chart(alt.Data(values=rows)).encode(x=axes.x, y=axes.y, color=colour, text="value:N")
 
 
 def _row(name: str, curve: Curve, point: Point, axes: _Axes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,11 +40,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of policies (specs) and columns of figures."""
+    """Rows of policies (specs) and columns of figures.
+
+    Attributes:
+        title: what is shown.
+        rows: specs of what the figures are of.
+        columns: the figures.
+        head: what a row is.
+        colours: by row; None takes the policies'.
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[Column, ...]
+    head: str = "policy"
+    colours: Mapping[str, str] | None = None
 
 
 def waiting_table(comparison: Comparison) -> Table:
