@@ -111,6 +111,7 @@ def compare(
             evict=evict or (),
             sla=agreement,
             seeds=read_seeds(seed, seeds),
+            follow=html is not None,
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
             each=keep,

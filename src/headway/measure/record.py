@@ -51,6 +51,14 @@ TIMELINE_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 """Columns of `RunRecord.timeline`, in order."""
 
+FOLLOWED_SCHEMA: dict[str, type[pl.DataType]] = {
+    "time": pl.Float64,
+    "phase": pl.String,
+    "held": pl.Int64,
+    "used": pl.Int64,
+}
+"""Columns of `Followed.notes`, in order."""
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -104,6 +112,20 @@ class Totals:
 
 
 @dataclass(frozen=True)
+class Followed:
+    """One request's memory over time, beside that of all.
+
+    Attributes:
+        row: the request's row in the outcomes.
+        notes: at batch boundaries from its arrival to its end (`FOLLOWED_SCHEMA`): seconds; "waiting", "prefill",
+            "decode" or "ended"; KV tokens that it holds; KV tokens that all hold. In between both lie on a line.
+    """
+
+    row: int
+    notes: pl.DataFrame
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """One run: one policy, one engine, one workload, one seed.
 
@@ -131,6 +153,7 @@ class RunRecord:
         memory: use of KV memory until the last request left the queue for the first time.
         steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
             if the queue was empty before.
+        followed: the memory of the request that was to be followed; None if there was none.
         partial: it was interrupted; requests that had not ended are missing.
     """
 
@@ -151,3 +174,4 @@ class RunRecord:
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
+    followed: Followed | None = None

@@ -49,9 +49,11 @@ def html_report(comparison: Comparison) -> str:
     """
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.charts import figures  # noqa: PLC0415
+    from headway.report.life_chart import life_figure  # noqa: PLC0415
     from headway.report.page import page  # noqa: PLC0415
 
-    drawn = figures(comparison)
+    life = life_figure(comparison)
+    drawn = figures(comparison) + ([life] if life else [])
     memory = memory_table(comparison)
     title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))

@@ -17,10 +17,18 @@ from headway.core.request import Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.measure.gaps import largest_gaps
-from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
+from headway.measure.record import (
+    OUTCOME_SCHEMA,
+    RESIDENCE_SCHEMA,
+    TIMELINE_SCHEMA,
+    RunRecord,
+    Segments,
+    Totals,
+)
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER, SimulatedEngine
+from headway.simulate.follow import FollowingScheduler
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -37,6 +45,7 @@ def simulate(
     fast_forward: bool = True,
     watch_future: bool = False,
     steady_after: int = STEADY_AFTER,
+    follow: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -50,6 +59,7 @@ def simulate(
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
         steady_after: finishes after which the steady part of the run begins.
+        follow: row of a request whose memory is to be noted over time; None for nobody's.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -67,7 +77,8 @@ def simulate(
     outputs: list[int] = frame["output_tokens"].to_list()
     if engine.max_new_tokens is not None and engine.cut_off:
         outputs = [min(tokens, engine.max_new_tokens) for tokens in outputs]
-    scheduler = policy.build(engine, stream(seed, "memory"))
+    rules = policy.rules(engine, stream(seed, "memory"))
+    scheduler = Scheduler(engine, *rules) if follow is None else FollowingScheduler(follow, engine, *rules)
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
@@ -106,6 +117,7 @@ def simulate(
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
+        followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
     )
 
 

@@ -16,6 +16,7 @@ from headway.core.errors import InvalidInput
 from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
+from headway.measure.life import most_evicted
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
@@ -40,6 +41,7 @@ def compare(
     evict: Sequence[str] = (),
     sla: Sla | None = None,
     seeds: Sequence[int] = (0,),
+    follow: bool = False,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
     each: Callable[[RunRecord], None] | None = None,
@@ -55,6 +57,8 @@ def compare(
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
         sla: what every request was promised.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
+        follow: run the first seed once more where a request was evicted, to note the memory of the one that was
+            evicted most often; the report draws it.
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.
@@ -97,7 +101,14 @@ def compare(
     made = run_all(prepared(), take, total=total, requests=len(first), progress=progress)
     if made.interrupted:
         builder.note(f"Interrupted: {made.runs} of {total} runs were complete.")
-    return builder.build(partial=made.interrupted)
+    comparison = builder.build(partial=made.interrupted)
+    worst = most_evicted(comparison.first) if follow and not made.interrupted else None
+    if worst is None:
+        return comparison
+    name, row = worst
+    policy = next(policy for policy in chosen if policy.name == name)
+    record = simulate(first, policy, profile, seed=runs[0], watch_future=bool(memory), follow=row)
+    return replace(comparison, first={**comparison.first, name: record})
 
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
