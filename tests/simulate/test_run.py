@@ -18,6 +18,7 @@ from headway.measure.latency import latencies
 from headway.measure.record import OUTCOME_SCHEMA, RunRecord
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
+from headway.workload.named import workload
 from headway.workload.trace import Trace
 
 
@@ -325,3 +326,16 @@ def test_the_gap_across_two_evictions_counts_from_the_last_token() -> None:
     outcomes = simulate(Trace.from_frame("three", frame), "fcfs", engine).outcomes
     assert outcomes["evictions"].to_list() == [0, 0, 2]
     assert outcomes["largest_gap"][2] == pytest.approx(0.009)
+
+
+def test_the_steady_part_begins_after_so_many_finishes():
+    trace = workload("d1(n=200)")
+    runs = {after: simulate(trace, "fcfs", "past-future-table1", steady_after=after) for after in (20, 100, 1000)}
+    whole = runs[20].memory
+    assert whole is not None
+    assert all(run.memory == whole for run in runs.values())
+    early, late = runs[20].steady_memory, runs[100].steady_memory
+    assert early is not None
+    assert late is not None
+    assert whole.decode_steps > early.decode_steps > late.decode_steps
+    assert runs[1000].steady_memory is None

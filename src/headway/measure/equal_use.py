@@ -31,6 +31,8 @@ chance at 95 % where evictions do not depend on each other."""
 STEP = 0.005
 """From one use to the next at which two rules are compared, as a share of the capacity."""
 
+_ROUNDING = 1e-6  # of a step: a use that is a whole number of steps but for rounding is one
+
 Verdict = Literal["fewer", "level", "more", "unknown"]
 
 
@@ -209,8 +211,9 @@ def equal_use(a: Curve, b: Curve) -> EqualUse:
     """Compare two rules at every half per cent of the capacity that settings of both reach."""
     one, other = Line.of(a), Line.of(b)
     low, high = max(one.used[0], other.used[0]), min(one.used[-1], other.used[-1])
-    places = [round(step * STEP, 6) for step in range(math.ceil(low / STEP), math.floor(high / STEP) + 1)]
-    ratios = [ratio for used in places if (ratio := ratio_at(a, b, used)) is not None]
+    steps = range(math.ceil(low / STEP - _ROUNDING), math.floor(high / STEP + _ROUNDING) + 1)
+    places = [min(max(round(step * STEP, 6), low), high) for step in steps]
+    ratios = [ratio for used in places if (ratio := ratio_at(a, b, float(used))) is not None]
     return EqualUse(a.rule, b.rule, tuple(ratios))
 
 

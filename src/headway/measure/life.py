@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import polars as pl
 
 from headway.measure.record import Followed, RunRecord
-
-Phase = Literal["waiting", "prefill", "decode"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,7 @@ class Piece:
         held: KV tokens at these times.
     """
 
-    phase: Phase
+    phase: str
     times: tuple[float, ...]
     held: tuple[int, ...]
 
@@ -37,7 +34,7 @@ class Piece:
 def pieces(followed: Followed) -> list[Piece]:
     """Return a request's life from its arrival to its end, in pieces of one phase each."""
     found: list[Piece] = []
-    phase: Phase | None = None
+    phase: str | None = None
     times: list[float] = []
     held: list[int] = []
 
@@ -45,11 +42,15 @@ def pieces(followed: Followed) -> list[Piece]:
         if phase is not None and len(times) > 1:
             found.append(Piece(phase, tuple(times), tuple(held)))
 
-    rows = followed.notes.select("time", "phase", "held").iter_rows()
+    rows: list[tuple[float, str, int]] = followed.notes.select("time", "phase", "held").rows()
+    if rows and rows[0][0] > followed.arrival:
+        rows.insert(0, (followed.arrival, "waiting", 0))
     for (time, before, tokens), (then, after, tokens_then) in pairwise(rows):
         if after in ("waiting", "ended") and before != "waiting":
-            continue  # what it held is gone at once
-        now: Phase = "prefill" if before == "waiting" and after != "waiting" else before
+            close()
+            phase = None  # what it held is gone at once
+            continue
+        now = "prefill" if before == "waiting" and after != "waiting" else before
         if now != phase:
             close()
             phase, times, held = now, [time], [tokens]

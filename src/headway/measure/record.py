@@ -117,11 +117,13 @@ class Followed:
 
     Attributes:
         row: the request's row in the outcomes.
+        arrival: seconds.
         notes: at batch boundaries from its arrival to its end (`FOLLOWED_SCHEMA`): seconds; "waiting", "prefill",
             "decode" or "ended"; KV tokens that it holds; KV tokens that all hold. In between both lie on a line.
     """
 
     row: int
+    arrival: float
     notes: pl.DataFrame
 
 

@@ -88,7 +88,7 @@ class _Time:
 
     @classmethod
     def of(cls, record: RunRecord, followed: Followed, life: Sequence[Piece]) -> _Time:
-        arrival, end = float(followed.notes["time"][0]), float(followed.notes["time"][-1])
+        arrival, end = followed.arrival, float(followed.notes["time"][-1])
         start = next((piece.times[0] for piece in life if piece.phase != "waiting"), arrival)
         begin = max(arrival, start - _BEFORE * (end - start))
         first = record.outcomes["arrival"].to_numpy().min()

@@ -32,7 +32,7 @@ class FollowingScheduler(Scheduler):
         eviction: who gives way.
     """
 
-    __slots__ = ("_seq", "followed", "notes")
+    __slots__ = ("_arrival", "_seq", "followed", "notes")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class FollowingScheduler(Scheduler):
         super().__init__(engine, order, memory, shedding, eviction)
         self.followed = followed
         self.notes: list[tuple[float, str, int, int]] = []  # seconds, phase, tokens that it holds, that all hold
+        self._arrival: float = 0.0
         self._seq: Sequence | None = None  # while it is neither unknown nor ended
 
     def submit(self, request: Request, now: float) -> Sequence:
@@ -53,7 +54,7 @@ class FollowingScheduler(Scheduler):
         seq = super().submit(request, now)
         if request.id == self.followed and seq.state == WAITING:
             self._seq = seq
-            self._note(seq, now)
+            self._arrival = seq.arrival
         return seq
 
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
@@ -74,7 +75,7 @@ class FollowingScheduler(Scheduler):
 
     def life(self) -> Followed:
         """Return what was noted."""
-        return Followed(self.followed, pl.DataFrame(self.notes, schema=FOLLOWED_SCHEMA, orient="row"))
+        return Followed(self.followed, self._arrival, pl.DataFrame(self.notes, schema=FOLLOWED_SCHEMA, orient="row"))
 
     def _note(self, seq: Sequence, now: float) -> None:
         phase = _PHASES.get(seq.state, "ended")
