@@ -27,8 +27,8 @@ from headway.workload.trace import Trace
 
 DEFAULT_RULES = ("past-future", "ema", "watermark", "conservative", "oracle")
 
-RESERVES = (0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.0)
-LEVELS = (0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.99)
+RESERVES = (0.2, 0.1, 0.07, 0.05, 0.03, 0.01, 0.0)
+LEVELS = (0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.99, 1.0)
 OVERCOMMITS = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 10.0)
 KNOBS: dict[str, tuple[str, tuple[float, ...]]] = {
     "past-future": ("reserve", RESERVES),
