@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headway.core.cost import CostModel, Linear, Piecewise, Roofline
 from headway.core.engine import EngineProfile
-from headway.core.request import Request
+from headway.core.request import Request, Slo
 
 COSTS: list[CostModel] = [
     Piecewise(0.003, 2e-5, 64),
@@ -39,6 +39,13 @@ SHARING = st.sampled_from(
         "fair-share(inner=qba(k=1, gamma=0.3), charge=predicted)",
         "fair-share(charge=admission)",
         "fair-share(lift=waiting, w_out=0.5)",
+        "least-slack",
+        "least-slack(alpha=0, band=0.1)",
+        "least-slack(alpha=2, model=linear(c0=0.01, prefill=0.001, decode=0.001))",
+        "fair-share(inner=least-slack(band=0.1), nesting=slack-first)",
+        "fair-share(inner=least-slack(band=inf), nesting=slack-first)",
+        "fair-share(inner=least-slack)",
+        "combined(chunk=9, band=0.05)",
     ]
 )
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
@@ -56,6 +63,9 @@ MEMORY = [
 
 
 TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
+
+
+PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None, 2.0)]
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,8 @@ def scenarios(
         limit = draw(st.sampled_from([None, None, 30, 100]))
         tenant, weight = draw(st.sampled_from(TENANTS))
         prompt = draw(st.integers(1, 90))
-        requests.append(Request(row, arrival, prompt, limit, predicted, tenant, None, 0, None, weight))
+        slo = draw(st.sampled_from(PROMISES))
+        requests.append(Request(row, arrival, prompt, limit, predicted, tenant, None, 0, slo, weight))
     outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
     leaving: list[tuple[float, int]] = []
     if cancels:

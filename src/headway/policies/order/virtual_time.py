@@ -24,6 +24,7 @@ class Account:
         line: its waiting requests by arrival; those that do not wait any more leave lazily.
         waiting: its requests that were never admitted.
         away: its evicted requests, which wait to return.
+        head: key and ticket of its most urgent request, where urgency goes before tenants.
         running: its requests that hold KV.
     """
 
@@ -32,6 +33,7 @@ class Account:
         "away",
         "decoded",
         "decoding",
+        "head",
         "joined",
         "line",
         "number",
@@ -49,6 +51,7 @@ class Account:
         self.order: Order = order
         self.weight: float = 1.0
         self.line: deque[Sequence] = deque()
+        self.head: tuple[float, int] | None = None
         self.waiting: int = 0
         self.away: int = 0
         self.running: int = 0
