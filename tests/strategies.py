@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headway.core.cost import CostModel, Linear, Piecewise, Roofline
 from headway.core.engine import EngineProfile
 from headway.core.request import Request, Slo
+from headway.policies.shares import Shares
 
 COSTS: list[CostModel] = [
     Piecewise(0.003, 2e-5, 64),
@@ -68,6 +69,13 @@ TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of
 PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None, 2.0)]
 
 
+def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
+    """A prefill share where the engine allows one, a reservation, or, most often, nothing."""
+    prefill = [0.0, 0.0, 0.1, 0.6] if engine.mode == "mixed" else [0.0]
+    reserves = [None, None, "share=0.3,after=0.05", "share=0.01,after=0,window=150", "share=1,after=1.0,window=3"]
+    return st.builds(Shares.of, st.sampled_from(prefill), st.sampled_from(reserves))
+
+
 @dataclass(frozen=True)
 class Scenario:
     """An engine, what it is asked to do, and who leaves when."""
@@ -77,6 +85,7 @@ class Scenario:
     outputs: list[int]
     cancels: list[tuple[float, int]]
     eviction: str = "last-admitted"
+    shares: Shares = Shares()  # noqa: RUF009 - immutable
 
 
 @st.composite
@@ -124,4 +133,4 @@ def scenarios(
         rows = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=5))
         delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
         leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
-    return Scenario(engine, requests, outputs, leaving, draw(EVICTION))
+    return Scenario(engine, requests, outputs, leaving, draw(EVICTION), draw(shares_for(engine)))

@@ -16,6 +16,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import Sequence
 from headway.measure import Comparison, RunRecord, policy_frame, request_frame
 from headway.policies.policy import Policy
+from headway.policies.shares import Shares
 from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
@@ -35,6 +36,7 @@ __all__ = [
     "RunRecord",
     "Scheduler",
     "Sequence",
+    "Shares",
     "Shedding",
     "Slo",
     "Source",

@@ -18,10 +18,19 @@ from headway.testing.stepping import SteppingHost
 from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, scenarios
 
 
+def policy(scenario: Scenario, order: str) -> Policy:
+    return Policy.of(order, eviction=scenario.eviction, shares=scenario.shares)
+
+
+def recording(scenario: Scenario, order: str) -> RecordingScheduler:
+    chosen = policy(scenario, order)
+    return RecordingScheduler(scenario.engine, *chosen.rules(scenario.engine), chosen.shares.prefill)
+
+
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
     engine = scenario.engine
     host = SimulatedEngine(
-        RecordingScheduler(engine, *Policy.of(order, eviction=scenario.eviction).rules(engine)),
+        recording(scenario, order),
         iter(scenario.requests),
         [request.arrival for request in scenario.requests],
         scenario.outputs,
@@ -33,16 +42,15 @@ def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> Simulate
 
 
 def stepping(scenario: Scenario, order: str) -> SteppingHost:
-    scheduler = RecordingScheduler(
-        scenario.engine, *Policy.of(order, eviction=scenario.eviction).rules(scenario.engine)
-    )
+    scheduler = recording(scenario, order)
     host = SteppingHost(scheduler, scenario.requests, scenario.outputs, scenario.engine.cost, scenario.cancels)
     host.run()
     return host
 
 
 def naive(scenario: Scenario, order: str) -> NaiveEngine:
-    rules = Policy.of(order, eviction=scenario.eviction).rules(scenario.engine)
+    chosen = policy(scenario, order)
+    rules = chosen.rules(scenario.engine)
     engine = NaiveEngine(
         scenario.engine,
         *rules[:2],
@@ -51,6 +59,7 @@ def naive(scenario: Scenario, order: str) -> NaiveEngine:
         scenario.engine.cost,
         scenario.cancels,
         rules[3],
+        chosen.shares.prefill,
     )
     engine.run()
     return engine

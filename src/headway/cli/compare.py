@@ -21,8 +21,10 @@ from headway.cli.options import (
     LimitOption,
     LongToShortOption,
     MemoryOption,
+    PrefillShareOption,
     RateOption,
     RequestsOption,
+    ReserveOption,
     SeedOption,
     SeedsOption,
     ShortToLongOption,
@@ -40,6 +42,7 @@ from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
+from headway.policies.shares import Shares
 from headway.report.files import write_whole
 from headway.report.html import write_html
 from headway.studies.compare import DEFAULT_POLICIES
@@ -60,6 +63,8 @@ def compare(
     ] = None,
     memory: MemoryOption = None,
     evict: EvictOption = None,
+    prefill_share: PrefillShareOption = 0.0,
+    reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -95,6 +100,7 @@ def compare(
         epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
+    shares = Shares.of(prefill_share, reserve)
     agreement = None if sla is None else Sla.parse(sla)
     rows: list[pl.DataFrame] = []
 
@@ -110,6 +116,7 @@ def compare(
                 profile,
                 memory=memory or (),
                 evict=evict or (),
+                shares=shares,
                 sla=agreement,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),

@@ -90,6 +90,24 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"'{text}' is not a number") from None
 
 
+PrefillShareOption = Annotated[
+    float,
+    typer.Option(
+        "--prefill-share",
+        parser=_number,
+        metavar="S",
+        help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
+    ),
+]
+ReserveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reserve",
+        metavar="LIMITS",
+        help="A share of the iterations in which whoever waited too long goes first: share=0.1,after=5,window=200.",
+        show_default=False,
+    ),
+]
 RateOption = Annotated[
     float | None,
     typer.Option(

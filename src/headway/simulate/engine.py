@@ -119,7 +119,7 @@ class SimulatedEngine:
         self.sample_every = sample_every
         self.progress = progress
         self.block = scheduler.engine.decode_block
-        self._pausing = scheduler.engine.mode == "prefill-first"
+        self._pausing = scheduler.pauses
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
         self._watch_fresh = self._pausing or not self.emits
         self.now: float = 0.0

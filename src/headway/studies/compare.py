@@ -19,6 +19,7 @@ from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
+from headway.policies.shares import Shares
 from headway.simulate.run import simulate
 from headway.studies.source import Source
 from headway.workload.tenants import TenantsFile
@@ -37,6 +38,7 @@ def compare(
     *,
     memory: Sequence[str] = (),
     evict: Sequence[str] = (),
+    shares: Shares | None = None,
     sla: Sla | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
@@ -52,6 +54,7 @@ def compare(
             `a100-llama3-8b`.
         memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
+        shares: what every policy guarantees beside its order.
         sla: what every request was promised.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
@@ -65,7 +68,7 @@ def compare(
         InvalidInput: a policy, engine, workload or parameter cannot be what it says.
     """
     source = source if isinstance(source, Source) else Source(source)
-    chosen = _combined(policies, memory, evict)
+    chosen = _combined(policies, memory, evict, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
     runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
@@ -116,7 +119,7 @@ def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProf
 
 
 def _combined(
-    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str]
+    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str], shares: Shares | None
 ) -> list[Policy]:
     """Return every policy with every memory and eviction rule, named by what tells them apart."""
     chosen: list[Policy] = []
@@ -125,7 +128,7 @@ def _combined(
             chosen.append(policy)
             continue
         for rule, victims in product(memory or (None,), evict or ("last-admitted",)):
-            made = Policy.of(policy, rule, eviction=victims)
+            made = Policy.of(policy, rule, eviction=victims, shares=shares)
             parts = zip((made.name, made.memory, made.eviction), (policies, memory, evict), strict=True)
             varied = [str(part) for part, specs in parts if len(specs) > 1]
             chosen.append(replace(made, name=" + ".join(varied) or made.name))
@@ -178,6 +181,8 @@ def _settings(
         "policies": [policy.name for policy in policies],
         "memory": list(dict.fromkeys(str(policy.memory_on(engine)) for policy in policies)),
         "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
+        "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
+        "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
         "requests": len(first),
         "rate_per_s": first.rate,

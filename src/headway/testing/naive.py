@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, new_ledger
+from headway.core.prefill_share import SHARE_WINDOW
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
@@ -46,6 +48,7 @@ class NaiveEngine:
         cost: how long an iteration takes.
         cancels: (time, row), in order of time.
         eviction: the eviction rule.
+        prefill_share: what prompts are guaranteed.
     """
 
     def __init__(
@@ -58,11 +61,14 @@ class NaiveEngine:
         cost: CostModel,
         cancels: Items[tuple[float, int]] = (),
         eviction: Eviction | None = None,
+        prefill_share: Fraction | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
         self.memory = memory
         self.eviction = eviction or Eviction()
+        self.prefill_share = prefill_share or Fraction(0)
+        self.owed = Fraction(0)  # iterations that prompts may have to themselves
         self.requests = requests
         self.outputs = outputs
         self.cost = cost
@@ -108,7 +114,7 @@ class NaiveEngine:
     def _iterate(self) -> bool:
         """Plan and run one iteration; False when there is nothing to run."""
         engine = self.engine
-        pausing = engine.mode == "prefill-first"
+        pausing = engine.mode == "prefill-first" or (self.owed >= 1 and bool(self._partials()))
         space = engine.token_budget
         self.admitted: list[Sequence] = []
         set_back = False
@@ -135,6 +141,9 @@ class NaiveEngine:
             if not self._queue() or not set_back:
                 return False
             self._admit(engine.token_budget, chunks)
+        if self.prefill_share and (self._partials() or pausing):
+            used = Fraction(sum(tokens for _, tokens in chunks), engine.token_budget)
+            self.owed = min(max(self.owed + self.prefill_share - used, Fraction(0)), self.prefill_share * SHARE_WINDOW)
         self._run(decoding, chunks)
         return True
 
