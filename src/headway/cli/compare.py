@@ -13,6 +13,7 @@ import typer
 
 from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     HtmlOption,
     JsonOption,
@@ -20,6 +21,7 @@ from headway.cli.options import (
     LimitOption,
     LongToShortOption,
     MemoryOption,
+    PatienceOption,
     RateOption,
     RequestsOption,
     SeedOption,
@@ -40,6 +42,7 @@ from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.report.files import write_whole
 from headway.report.html import write_html
+from headway.simulate.run import checked_clients
 from headway.studies.compare import DEFAULT_POLICIES
 from headway.studies.compare import compare as run_comparison
 
@@ -55,6 +58,7 @@ def compare(
             show_default="fcfs, psf, aa, qba",
         ),
     ] = None,
+    *,
     memory: MemoryOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
@@ -65,6 +69,8 @@ def compare(
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
@@ -85,6 +91,7 @@ def compare(
     )
     profile = read_engine(engine)
     agreement = None if sla is None else Sla.parse(sla)
+    clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
@@ -99,6 +106,8 @@ def compare(
                 profile,
                 memory=memory or (),
                 sla=agreement,
+                clients=clients,
+                patience=patience,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),
                 progress=progress,
