@@ -61,6 +61,9 @@ MEMORY = [
     "past-future(reserve=0.2, window=10, lists=3, aggregate=mean, seed_length=3, seed_count=2)",
     "ema(reserve=0)",
 ]
+NOBODY = st.none()
+CLIENTS = st.integers(1, 12)
+PATIENCE = st.sampled_from([0.004, 0.01, 0.03, 0.1, 0.5, 1.0, 2.0, 7.0])
 
 
 TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
@@ -78,7 +81,10 @@ def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
 
 @dataclass(frozen=True)
 class Scenario:
-    """An engine, what it is asked to do, and who leaves when."""
+    """An engine, what it is asked to do, and who leaves when.
+
+    With `clients` the requests are sent in a closed loop of so many; `patience` is theirs, in seconds.
+    """
 
     engine: EngineProfile
     requests: list[Request]
@@ -86,6 +92,8 @@ class Scenario:
     cancels: list[tuple[float, int]]
     eviction: str = "last-admitted"
     shares: Shares = Shares()  # noqa: RUF009 - immutable
+    clients: int | None = None
+    patience: float | None = None
 
 
 @st.composite
@@ -112,7 +120,13 @@ def engines(draw: st.DrawFn, *, eviction: bool | None = None, memory: list[str] 
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, *, cancels: bool = False, eviction: bool | None = None, memory: list[str] = PROMPT_FIT
+    draw: st.DrawFn,
+    *,
+    cancels: bool = False,
+    eviction: bool | None = None,
+    memory: list[str] = PROMPT_FIT,
+    clients: st.SearchStrategy[int | None] = NOBODY,
+    patience: st.SearchStrategy[float | None] = NOBODY,
 ) -> Scenario:
     engine = draw(engines(eviction=eviction, memory=memory))
     count = draw(st.integers(1, 25))
@@ -133,4 +147,6 @@ def scenarios(
         rows = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=5))
         delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
         leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
-    return Scenario(engine, requests, outputs, leaving, draw(EVICTION), draw(shares_for(engine)))
+    return Scenario(
+        engine, requests, outputs, leaving, draw(EVICTION), draw(shares_for(engine)), draw(clients), draw(patience)
+    )

@@ -13,6 +13,7 @@ import typer
 
 from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     EvictOption,
     HtmlOption,
@@ -21,6 +22,7 @@ from headway.cli.options import (
     LimitOption,
     LongToShortOption,
     MemoryOption,
+    PatienceOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
@@ -45,13 +47,13 @@ from headway.measure.sla import Sla
 from headway.policies.shares import Shares
 from headway.report.files import write_whole
 from headway.report.html import write_html
+from headway.simulate.run import checked_clients
 from headway.studies.compare import DEFAULT_POLICIES
 from headway.studies.compare import compare as run_comparison
 
 
 def compare(
     source: SourceArgument = None,
-    *,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,6 +63,7 @@ def compare(
             show_default="fcfs, psf, aa, qba",
         ),
     ] = None,
+    *,
     memory: MemoryOption = None,
     evict: EvictOption = None,
     prefill_share: PrefillShareOption = 0.0,
@@ -74,6 +77,8 @@ def compare(
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
@@ -102,6 +107,7 @@ def compare(
     profile = read_engine(engine)
     shares = Shares.of(prefill_share, reserve)
     agreement = None if sla is None else Sla.parse(sla)
+    clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
@@ -118,6 +124,8 @@ def compare(
                 evict=evict or (),
                 shares=shares,
                 sla=agreement,
+                clients=clients,
+                patience=patience,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),
                 progress=progress,

@@ -117,6 +117,24 @@ RateOption = Annotated[
         show_default=False,
     ),
 ]
+ClientsOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=_whole_number,
+        metavar="N",
+        help="Let N clients send the requests, each its next one when its last one has ended (a closed loop).",
+        show_default="arrivals as they are",
+    ),
+]
+PatienceOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="A client leaves after so many seconds without a token; its request is cancelled.",
+        show_default="for ever",
+    ),
+]
 LengthsOption = Annotated[
     float | None,
     typer.Option(

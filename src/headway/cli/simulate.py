@@ -8,12 +8,14 @@ import typer
 
 from headway.cli import compare as comparing
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     HtmlOption,
     JsonOption,
     LengthsOption,
     LimitOption,
     LongToShortOption,
+    PatienceOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
@@ -29,10 +31,10 @@ from headway.cli.options import (
 
 def simulate(
     source: SourceArgument = None,
-    *,
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
+    *,
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="SPEC", help="A memory rule.", show_default="the engine's"),
@@ -54,6 +56,8 @@ def simulate(
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
@@ -83,4 +87,6 @@ def simulate(
         html=html,
         requests=requests,
         tenants=tenants,
+        clients=clients,
+        patience=patience,
     )

@@ -92,6 +92,8 @@ class Totals:
         kv_token_iterations: sum over iterations of live KV tokens.
         kv_peak: most live KV tokens in any iteration.
         oom_events: iterations in which live KV exceeded the capacity.
+        wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
+            computed again after an eviction is not in it.
     """
 
     iterations: int
@@ -105,6 +107,7 @@ class Totals:
     kv_token_iterations: int
     kv_peak: int
     oom_events: int
+    wasted_tokens: int = 0
 
 
 @dataclass(frozen=True)

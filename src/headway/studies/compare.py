@@ -20,7 +20,7 @@ from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.policies.shares import Shares
-from headway.simulate.run import simulate
+from headway.simulate.run import checked_clients, simulate
 from headway.studies.source import Source
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
@@ -40,6 +40,8 @@ def compare(
     evict: Sequence[str] = (),
     shares: Shares | None = None,
     sla: Sla | None = None,
+    clients: int | None = None,
+    patience: float | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
@@ -56,6 +58,9 @@ def compare(
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
         shares: what every policy guarantees beside its order.
         sla: what every request was promised.
+        clients: that send the requests in their order, each its next one when its last one has ended; the arrival
+            times of the source are then ignored. None takes them.
+        patience: seconds without a token after which a client leaves and its request is cancelled; None for ever.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
@@ -65,9 +70,15 @@ def compare(
         Figures for each policy, paired differences, and the whole first run. After Ctrl-C it is marked as partial.
 
     Raises:
-        InvalidInput: a policy, engine, workload or parameter cannot be what it says.
+        InvalidInput: a policy, engine, workload or parameter cannot be what it says; clients together with a rate.
     """
     source = source if isinstance(source, Source) else Source(source)
+    clients, patience = checked_clients(clients, patience)
+    if clients is not None and source.rate is not None:
+        raise InvalidInput(
+            f"clients = {clients} and rate = {source.rate:g} exclude each other: clients send when an answer "
+            "has ended; give one of the two"
+        )
     chosen = _combined(policies, memory, evict, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
@@ -75,10 +86,11 @@ def compare(
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
-    notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
+    notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
     if len(runs) < len(list(seeds)):
         notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
-    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, sla), notes, sla)
+    settings = _settings(source, first, chosen, profile, runs, command, sla, clients, patience)
+    builder = ComparisonBuilder(settings, notes, sla)
     total = len(runs) * len(chosen)
     done = 0
     try:
@@ -92,6 +104,8 @@ def compare(
                     seed=seed,
                     timeline=seed == runs[0],
                     watch_future=bool(memory),
+                    clients=clients,
+                    patience=patience,
                     progress=_share_of(progress, done, total, len(trace)),
                 )
                 builder.add(record)
@@ -144,6 +158,23 @@ def _check_names(policies: Sequence[Policy]) -> None:
             raise InvalidInput(f"policy '{name}' is named twice; name each once")
 
 
+def _client_notes(clients: int | None, patience: float | None) -> list[str]:
+    """Say where arrivals come from and who leaves, where that is not the trace's to say."""
+    notes: list[str] = []
+    if clients is not None:
+        who = "One client sends" if clients == 1 else f"{clients:,} clients send"
+        notes.append(
+            f"Arrival times are the clients' own: {who} the requests in their order, each the next one at the moment "
+            "at which the last one has ended. The rate is then an outcome."
+        )
+    if patience is not None:
+        notes.append(
+            f"A client that hears nothing for {patience:g} s leaves, and its request is cancelled: neither the first "
+            "token, nor the next one after an eviction or while decodes are paused."
+        )
+    return notes
+
+
 def _quota_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
     """Say on which side of the ratio of short to long requests each quota lies; that decides how QBA behaves."""
     predicted = trace.frame["predicted"]
@@ -172,6 +203,8 @@ def _settings(
     seeds: Sequence[int],
     command: str | None,
     sla: Sla | None,
+    clients: int | None,
+    patience: float | None,
 ) -> dict[str, Any]:
     return {
         "headway": version("headway"),
@@ -184,8 +217,10 @@ def _settings(
         "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
         "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
+        "clients": clients,
+        "patience": patience,
         "requests": len(first),
-        "rate_per_s": first.rate,
+        "rate_per_s": first.rate if clients is None else None,
         "length_factor": source.length_factor,
         "epsilon_sl": source.epsilon_sl,
         "epsilon_ls": source.epsilon_ls,
