@@ -20,7 +20,7 @@ from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
 from headway.studies.source import Source
-from headway.workload import Trace, read_trace, workload, write_trace
+from headway.workload import SeededTrace, Trace, read_trace, workload, write_trace
 
 __all__ = [
     "Comparison",
@@ -33,6 +33,7 @@ __all__ = [
     "Request",
     "RunRecord",
     "Scheduler",
+    "SeededTrace",
     "Sequence",
     "Shedding",
     "Slo",

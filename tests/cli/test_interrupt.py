@@ -77,9 +77,9 @@ def test_before_the_first_run(headway: Headway, trace: Path, folder: Path, monke
 
 
 def test_while_it_reads(headway: Headway, trace: Path, monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headway.cli.options.read_trace", interrupted)
+    monkeypatch.setattr("headway.cli.options.open_trace", interrupted)
     result = headway("compare", trace)
     assert (result.status, result.out, result.err) == (130, "", "headway: interrupted\n")

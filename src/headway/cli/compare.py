@@ -15,6 +15,7 @@ from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, pr
 from headway.cli.options import (
     EngineOption,
     HtmlOption,
+    ImagesOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -60,6 +61,7 @@ def compare(
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
     limit: LimitOption = None,
+    tokens_per_image: ImagesOption = 0,
     seed: SeedOption = 0,
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
@@ -81,7 +83,13 @@ def compare(
     chosen = policy or DEFAULT_POLICIES
     check_apart((source, engine, *own_files(chosen)), outputs)
     where = read_source(
-        source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
+        source,
+        tokens_per_image=tokens_per_image,
+        limit=limit,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
     agreement = None if sla is None else Sla.parse(sla)

@@ -13,10 +13,11 @@ from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import Trace, read_trace, workloads
+from headway.workload import SeededTrace, Trace, open_trace, workloads
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
+MOST_IMAGE_TOKENS = 100_000
 
 SourceArgument = Annotated[
     str,
@@ -87,6 +88,15 @@ LimitOption = Annotated[
     int | None,
     typer.Option(parser=_whole_number, metavar="N", help="Use only the first so many requests.", show_default=False),
 ]
+ImagesOption = Annotated[
+    int,
+    typer.Option(
+        "--tokens-per-image",
+        parser=_whole_number,
+        metavar="N",
+        help="Prompt tokens that an image of the trace counts for (Azure 2025).",
+    ),
+]
 SeedOption = Annotated[int, typer.Option(parser=_whole_number, metavar="S", help="First seed.")]
 SeedsOption = Annotated[
     int,
@@ -128,9 +138,15 @@ def read_seeds(first: int, count: int) -> range:
     return range(start, start + whole("--seeds", count, 1, MOST_SEEDS))
 
 
+def read_images(tokens: int) -> int:
+    """Return what `--tokens-per-image` gives."""
+    return whole("--tokens-per-image", tokens, 0, MOST_IMAGE_TOKENS)
+
+
 def read_source(
     text: str,
     *,
+    tokens_per_image: int,
     limit: int | None,
     rate: float | None,
     scale_lengths: float | None,
@@ -143,7 +159,7 @@ def read_source(
         InvalidInput: it is neither, the file cannot be read, or a change is out of range.
     """
     return Source(
-        _origin(text),
+        _origin(text, read_images(tokens_per_image)),
         limit=None if limit is None else whole("--limit", limit, 1, MOST_REQUESTS),
         rate=None if rate is None else _positive("--rate", rate),
         length_factor=None if scale_lengths is None else _positive("--scale-lengths", scale_lengths),
@@ -174,11 +190,11 @@ def read_engine(text: str | None) -> EngineProfile | None:
     return engine_from_toml(content, path.stem)
 
 
-def _origin(text: str) -> Trace | str:
+def _origin(text: str, tokens_per_image: int) -> Trace | SeededTrace | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
     if exists(text):
-        return read_trace(text)
+        return open_trace(text, tokens_per_image=tokens_per_image)
     try:
         name = parse_spec(text).name
     except InvalidInput:

@@ -10,6 +10,7 @@ from headway.cli import compare as comparing
 from headway.cli.options import (
     EngineOption,
     HtmlOption,
+    ImagesOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -37,6 +38,7 @@ def simulate(
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
     limit: LimitOption = None,
+    tokens_per_image: ImagesOption = 0,
     seed: SeedOption = 0,
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
@@ -58,6 +60,7 @@ def simulate(
         rate,
         scale_lengths,
         limit,
+        tokens_per_image,
         seed,
         seeds,
         epsilon_sl,

@@ -21,6 +21,7 @@ from headway.policies.policy import Policy
 from headway.simulate.run import simulate
 from headway.studies.source import Source
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
 DEFAULT_ENGINE = "a100-llama3-8b"
@@ -29,7 +30,7 @@ HOME_ENGINES = {"qba-paper": "qba-paper"}
 
 
 def compare(
-    source: Source | Trace | str,
+    source: Source | Trace | SeededTrace | str,
     policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
@@ -43,13 +44,13 @@ def compare(
     """Run every policy on the same requests, and set the results side by side.
 
     Args:
-        source: a trace, the spec of a named workload, or a `Source` with what is to be done to them.
+        source: a trace, a seeded trace, the spec of a named workload, or a `Source` with what is to be done to them.
         policies: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
         memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
         sla: what every request was promised.
-        seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
+        seeds: a workload or seeded trace is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.

@@ -11,6 +11,7 @@ from headway.workload.labels import label, mislabel
 from headway.workload.named import workload
 from headway.workload.seeds import LABELS, stream
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 from headway.workload.transform import head, rescale_rate, scale_lengths
 
 
@@ -19,7 +20,7 @@ class Source:
     """Where requests come from.
 
     Attributes:
-        origin: a trace, or the spec of a named workload, which is drawn anew for every seed.
+        origin: a trace; or what is drawn anew for every seed: a seeded trace, or the spec of a named workload.
         limit: keep only the first so many requests.
         rate: requests per second to scale the time to.
         length_factor: what to multiply prompts and outputs by.
@@ -27,7 +28,7 @@ class Source:
         epsilon_ls: probability that a long request is predicted short.
     """
 
-    origin: Trace | str
+    origin: Trace | SeededTrace | str
     limit: int | None = None
     rate: float | None = None
     length_factor: float | None = None
@@ -48,7 +49,7 @@ class Source:
     @property
     def seeded(self) -> bool:
         """Whether another seed gives other requests."""
-        return isinstance(self.origin, str) or self.epsilon_sl > 0 or self.epsilon_ls > 0
+        return not isinstance(self.origin, Trace) or self.epsilon_sl > 0 or self.epsilon_ls > 0
 
     @property
     def labels(self) -> str:
@@ -67,7 +68,7 @@ class Source:
     def _drawn(self, seed: int) -> Trace:
         if isinstance(self.origin, str):
             return workload(self.origin, seed, requests=self.limit, rate=self.rate)
-        trace = self.origin
+        trace = self.origin.draw(seed) if isinstance(self.origin, SeededTrace) else self.origin
         if self.limit is not None:
             if self.limit < 1:
                 raise InvalidInput(f"limit must be a whole number >= 1, got {self.limit}")

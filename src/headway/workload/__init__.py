@@ -2,6 +2,6 @@
 
 from headway.workload.named import workload, workloads
 from headway.workload.trace import Trace
-from headway.workload.traces import read_trace, write_trace
+from headway.workload.traces import SeededTrace, open_trace, read_trace, write_trace
 
-__all__ = ["Trace", "read_trace", "workload", "workloads", "write_trace"]
+__all__ = ["SeededTrace", "Trace", "open_trace", "read_trace", "workload", "workloads", "write_trace"]
