@@ -18,6 +18,7 @@ from headway.core.spec import parameters
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.traces.azure import azure
+from headway.workload.traces.burstgpt import BURSTGPT
 from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
 from tests.docs.blocks import PAGES, ROOT
@@ -96,7 +97,7 @@ def test_every_workload_has_its_options_and_defaults():
 def test_every_column_of_a_trace_is_there():
     text = (DOCS / "traces.md").read_text()
     assert set(table(text)) >= {*REQUIRED, *OPTIONAL}
-    for form in (azure(0), VIDUR, MOONCAKE):
+    for form in (azure(0), VIDUR, MOONCAKE, BURSTGPT):
         for column in (*form.required, *form.optional):
             assert f"`{column}`" in text, column
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.core.engine import EngineProfile
-from headway.core.errors import InvalidSpec
+from headway.core.errors import InvalidSpec, expect
 from headway.core.rules import MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.spec import Spec, build, construct, parse_spec
@@ -85,8 +85,9 @@ class Policy:
 
 def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
     """Return the order's name, however its spec was spelled, and what makes a fresh one."""
-    if not isinstance(order, str):
+    if isinstance(order, type) and issubclass(order, Order):  # pyright: ignore[reportUnnecessaryIsInstance]
         return order.__name__, order
+    expect("policy", order, str, "a spec such as 'qba(k=3)', or a subclass of headway.Order")
     path = _IMPORT_PATH.match(order.strip())
     if path is None:
         spec = parse_spec(order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
-from headway.core.errors import InvalidInput
+from headway.core.errors import InvalidInput, expect
 from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
@@ -31,11 +31,11 @@ HOME_ENGINES = {"qba-paper": "qba-paper"}
 
 def compare(
     source: Source | Trace | SeededTrace | str,
-    policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
+    policies: str | type[Order] | Policy | Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
-    memory: Sequence[str] = (),
-    sla: Sla | None = None,
+    memory: str | Sequence[str] = (),
+    sla: str | Sla | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
@@ -45,11 +45,11 @@ def compare(
 
     Args:
         source: a trace, a seeded trace, the spec of a named workload, or a `Source` with what is to be done to them.
-        policies: specs, classes of own orders, or policies.
+        policies: one or several: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
-        memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
-        sla: what every request was promised.
+        memory: one or several specs of memory rules, each to be combined with every policy; none takes the engine's.
+        sla: what every request was promised, as an `Sla` or a text such as "ttft=10,mtpot=1.5".
         seeds: a workload or seeded trace is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
@@ -62,17 +62,20 @@ def compare(
         InvalidInput: a policy, engine, workload or parameter cannot be what it says.
     """
     source = source if isinstance(source, Source) else Source(source)
-    chosen = _combined(policies, memory)
+    rules = _several("memory", memory, "a memory rule or several, such as 'past-future'")
+    chosen = _combined(_several("policies", policies, "a policy or several, such as ['fcfs', 'qba(k=3)']"), rules)
     _check_names(chosen)
     profile = engine_for(source, engine)
-    runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
+    agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
+    asked = _several("seeds", seeds, "several seeds: range(3) for three of them, [3] for seed 3")
+    runs = asked if source.seeded or profile.jitter > 0 else asked[:1]
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
     notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
-    if len(runs) < len(list(seeds)):
+    if len(runs) < len(asked):
         notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
-    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, sla), notes, sla)
+    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, agreement), notes, agreement)
     total = len(runs) * len(chosen)
     done = 0
     try:
@@ -85,7 +88,7 @@ def compare(
                     profile,
                     seed=seed,
                     timeline=seed == runs[0],
-                    watch_future=bool(memory),
+                    watch_future=bool(rules),
                     progress=_share_of(progress, done, total, len(trace)),
                 )
                 builder.add(record)
@@ -104,12 +107,22 @@ def compare(
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
     """Return the engine that was asked for, or the default one of the source."""
-    if isinstance(engine, EngineProfile):
-        return engine
     if engine is not None:
-        return preset(engine)
+        return engine if isinstance(engine, EngineProfile) else preset(engine)
     name = parse_spec(source.origin).name if isinstance(source.origin, str) else ""
     return preset(HOME_ENGINES.get(name, DEFAULT_ENGINE))
+
+
+def _several(name: str, given: Any, expected: str) -> list[Any]:
+    """Return what was given as a list: one policy or rule is a list of one.
+
+    Raises:
+        InvalidInput: it is neither one nor several.
+    """
+    if isinstance(given, str | type | Policy):
+        return [given]
+    expect(name, given, Iterable, expected)
+    return list(given)
 
 
 def _combined(policies: Sequence[str | type[Order] | Policy], memory: Sequence[str]) -> list[Policy]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from headway.core.errors import InvalidInput
+from headway.core.errors import expect
 from headway.workload.labels import label, mislabel
+from headway.workload.limits import whole
 from headway.workload.named import workload
 from headway.workload.seeds import LABELS, stream
 from headway.workload.trace import Trace
@@ -34,6 +35,10 @@ class Source:
     length_factor: float | None = None
     epsilon_sl: float = 0.0
     epsilon_ls: float = 0.0
+
+    def __post_init__(self) -> None:
+        expected = "a trace (headway.read_trace), a workload such as 'qba-paper', a SeededTrace or a Source"
+        expect("source", self.origin, (Trace, SeededTrace, str), expected)
 
     def requests(self, seed: int) -> Trace:
         """Return the labelled requests of one seed.
@@ -70,7 +75,5 @@ class Source:
             return workload(self.origin, seed, requests=self.limit, rate=self.rate)
         trace = self.origin.draw(seed) if isinstance(self.origin, SeededTrace) else self.origin
         if self.limit is not None:
-            if self.limit < 1:
-                raise InvalidInput(f"limit must be a whole number >= 1, got {self.limit}")
-            trace = head(trace, self.limit)
+            trace = head(trace, whole("limit", self.limit, 1))
         return trace if self.rate is None else rescale_rate(trace, self.rate)

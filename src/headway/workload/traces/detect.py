@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from headway.core.errors import InvalidTrace
+from headway.core.errors import InvalidTrace, expect
 from headway.workload.limits import whole
 from headway.workload.trace import Trace
 from headway.workload.traces.azure import azure
@@ -66,6 +66,7 @@ def read_trace(path: str | Path, *, tokens_per_image: int = 0, seed: int = 0) ->
         InvalidTrace: the file cannot be read, no format fits its columns, or a value is wrong.
         InvalidWorkload: `tokens_per_image` or `seed` is out of range.
     """
+    expect("path", path, (str, Path), "the path of a trace file")
     source = Path(path)
     azures = azure(whole("tokens_per_image", tokens_per_image, 0, 100_000))
     whole("seed", seed, 0)
