@@ -48,3 +48,16 @@ def test_a_plain_trace_is_the_same_under_every_seed():
     trace = headway.workload("qba-paper(n=20)")
     assert not Source(trace).seeded
     assert Source(trace).requests(1).frame.equals(Source(trace).requests(2).frame)
+
+
+def test_a_trace_is_run_for_every_seed_only_where_something_is_drawn():
+    trace = headway.workload("uniform(n=40, rate=1e9, prompt_low=2000, prompt_high=4000, output_low=500)")
+
+    def seeds(memory: str) -> list[int]:
+        comparison = headway.compare(trace, "fcfs", "a100-llama2-7b", memory=memory, seeds=range(3))
+        once = [note for note in comparison.notes if "every seed gives the same" in note]
+        assert len(once) == (len(comparison.settings["seeds"]) == 1)
+        return comparison.settings["seeds"]
+
+    assert seeds("past-future") == [0, 1, 2]
+    assert seeds("ema") == [0]

@@ -78,6 +78,10 @@ class Policy:
         """Return the spec of the memory rule that it runs on an engine."""
         return self.memory or parse_spec(engine.memory)
 
+    def draws(self, engine: EngineProfile) -> bool:
+        """Whether another seed gives another run on the same requests."""
+        return build(self.memory_on(engine), MEMORY_RULES, "memory rule").draws
+
     def build(self, engine: EngineProfile, rng: np.random.Generator | None = None) -> Scheduler:
         """Make a scheduler for one engine, with fresh rules."""
         return Scheduler(engine, *self.rules(engine, rng))

@@ -68,13 +68,14 @@ def compare(
     profile = engine_for(source, engine)
     agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
     asked = _several("seeds", seeds, "several seeds: range(3) for three of them, [3] for seed 3")
-    runs = asked if source.seeded or profile.jitter > 0 else asked[:1]
+    drawn = source.seeded or profile.jitter > 0 or any(policy.draws(profile) for policy in chosen)
+    runs = asked if drawn else asked[:1]
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
     notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
     if len(runs) < len(asked):
-        notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
+        notes.append("Nothing is drawn here, so every seed gives the same: it was run once.")
     builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, agreement), notes, agreement)
     total = len(runs) * len(chosen)
     done = 0

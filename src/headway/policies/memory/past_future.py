@@ -33,6 +33,8 @@ class PastFuture(PeakRule):
         natural: record only answers that ended by themselves, not those cut off at their limit.
     """
 
+    draws = True
+
     def __init__(
         self,
         reserve: float = 0.05,
