@@ -14,6 +14,7 @@ from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, ne
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
 from headway.workload import SeededTrace, Trace, open_trace, workloads
+from headway.workload.files import read_bytes
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
@@ -182,7 +183,7 @@ def read_engine(text: str | None) -> EngineProfile | None:
             raise InvalidEngine(f"engine file {path}: there is no such file")
         return preset(text)
     try:
-        content = path.read_text(encoding="utf-8")
+        content = read_bytes(path).decode()
     except UnicodeDecodeError:
         raise InvalidEngine(f"engine file {path}: not UTF-8 text; expected TOML") from None
     except OSError as error:
