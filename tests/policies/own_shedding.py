@@ -15,8 +15,9 @@ class TooLate(Shedding):
         self.patience = patience
         self.queue: list[Sequence] = []
 
-    def push(self, seq: Sequence, now: float) -> None:
+    def push(self, seq: Sequence, now: float) -> bool:
         self.queue.append(seq)
+        return False
 
     def due(self, now: float) -> list[Sequence]:
         self.queue = [seq for seq in self.queue if seq.state == WAITING and seq.evictions == 0]

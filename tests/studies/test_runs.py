@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from headway.core.engine import preset
 from headway.core.errors import InvalidInput
-from headway.core.spec import parse_spec
 from headway.measure.record import RunRecord
 from headway.studies.runs import Made, Run, run_all, useful_seeds
-from headway.studies.source import Source
-from headway.workload import workload
 from tests.measure.fake_runs import outcome, record
 
 
@@ -62,27 +57,14 @@ def test_interrupted_before_anything() -> None:
         made(interrupted)
 
 
-TRACE = workload("d1(n=5)")
-
-
-@pytest.mark.parametrize(
-    ("source", "memory", "jitter", "several"),
-    [
-        (Source("d1"), "watermark", 0.0, True),
-        (Source(TRACE), "watermark", 0.0, False),
-        (Source(TRACE), "past-future", 0.0, True),
-        (Source(TRACE), "watermark", 0.1, True),
-        (Source(TRACE, epsilon_sl=0.1), "ema", 0.0, True),
-    ],
-)
-def test_seeds_are_run_where_something_is_drawn(source: Source, memory: str, jitter: float, several: bool) -> None:
-    engine = dataclasses.replace(preset("a100-llama3-8b"), jitter=jitter)
-    seeds, notes = useful_seeds(source, engine, [parse_spec(memory)], range(3, 6))
-    assert seeds == ([3, 4, 5] if several else [3])
-    assert bool(notes) is not several
+def test_seeds_are_run_where_something_is_drawn() -> None:
+    assert useful_seeds(range(3, 6), drawn=True) == ([3, 4, 5], [])
+    seeds, notes = useful_seeds(range(3, 6), drawn=False)
+    assert seeds == [3]
+    assert notes == ["Nothing is drawn here, so every seed gives the same: it was run once."]
 
 
 def test_one_seed_needs_no_note() -> None:
-    assert useful_seeds(Source(TRACE), preset("a100-llama3-8b"), [], [7]) == ([7], [])
+    assert useful_seeds([7], drawn=False) == ([7], [])
     with pytest.raises(InvalidInput, match="at least one seed"):
-        useful_seeds(Source(TRACE), preset("a100-llama3-8b"), [], [])
+        useful_seeds([], drawn=False)

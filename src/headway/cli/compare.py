@@ -13,6 +13,7 @@ import typer
 
 from headway.cli.console import (
     STANDARD_OUTPUT,
+    WHILE_WRITING,
     end_if_partial,
     err,
     interruptible,
@@ -22,21 +23,27 @@ from headway.cli.console import (
     writing,
 )
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     EvictOption,
     HtmlOption,
+    ImagesOption,
     JsonOption,
     LengthsOption,
     LimitOption,
     LongToShortOption,
     MemoryOption,
+    PatienceOption,
+    PrefillShareOption,
     RateOption,
     RequestsOption,
+    ReserveOption,
     SeedOption,
     SeedsOption,
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
     read_engine,
     read_seeds,
     read_source,
@@ -48,14 +55,16 @@ from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
+from headway.policies.shares import Shares
 from headway.report.files import write_whole
 from headway.report.html import write_html
+from headway.simulate.run import checked_clients
 from headway.studies.compare import DEFAULT_POLICIES
 from headway.studies.compare import compare as run_comparison
 
 
 def compare(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,20 +74,27 @@ def compare(
             show_default="fcfs, psf, aa, qba",
         ),
     ] = None,
+    *,
     memory: MemoryOption = None,
     evict: EvictOption = None,
+    prefill_share: PrefillShareOption = 0.0,
+    reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
     limit: LimitOption = None,
+    tokens_per_image: ImagesOption = 0,
     seed: SeedOption = 0,
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run policies side by side on the same requests.
 
@@ -90,12 +106,21 @@ def compare(
         "--requests": output("--requests", requests, (".csv", ".parquet")),
     }
     chosen = policy or DEFAULT_POLICIES
-    check_apart((source, engine, *own_files(chosen)), outputs)
+    check_apart((source, tenants, engine, *own_files(chosen)), outputs)
     where = read_source(
-        source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
+        source,
+        tenants=tenants,
+        tokens_per_image=tokens_per_image,
+        limit=limit,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
+    shares = Shares.of(prefill_share, reserve)
     agreement = None if sla is None else Sla.parse(sla)
+    clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
@@ -109,32 +134,42 @@ def compare(
             profile,
             memory=memory or (),
             evict=evict or (),
+            shares=shares,
             sla=agreement,
+            clients=clients,
+            patience=patience,
             seeds=read_seeds(seed, seeds),
             follow=html is not None,
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
             each=keep,
         )
-    _deliver(comparison, outputs, rows)
+    with interruptible(WHILE_WRITING):
+        _deliver(comparison, outputs, rows)
     end_if_partial(partial=comparison.partial)
 
 
 def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:
     """Write what was asked for; print tables unless the JSON goes to standard output."""
     json, html, requests = outputs.values()
-    if json is not None:
-        write_json(comparison.to_dict(), json)
-    if html is not None:
-        with writing(html):
-            write_html(comparison, html)
-    if requests is not None:
-        _write_rows(pl.concat(rows), requests)
-    if json != STANDARD_OUTPUT:
-        print_comparison(comparison, out)
-    for path in (json, html, requests):
-        if path is not None and path != STANDARD_OUTPUT:
-            err.print(f"wrote {path}", markup=False)
+    written: list[Path] = []
+    try:
+        if json is not None:
+            write_json(comparison.to_dict(), json)
+            written.append(json)
+        if html is not None:
+            with writing(html):
+                write_html(comparison, html)
+            written.append(html)
+        if requests is not None:
+            _write_rows(pl.concat(rows), requests)
+            written.append(requests)
+        if json != STANDARD_OUTPUT:
+            print_comparison(comparison, out)
+    finally:
+        for path in written:
+            if path != STANDARD_OUTPUT:
+                err.print(f"wrote {path}", markup=False)
 
 
 def _write_rows(frame: pl.DataFrame, path: Path) -> None:

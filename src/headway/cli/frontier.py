@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headway.cli.console import (
     STANDARD_OUTPUT,
+    WHILE_WRITING,
     end_if_partial,
     err,
     interruptible,
@@ -21,6 +23,7 @@ from headway.cli.console import (
 from headway.cli.options import (
     EngineOption,
     HtmlOption,
+    ImagesOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -37,6 +40,7 @@ from headway.cli.own_orders import own_files, own_orders
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_frontier
 from headway.core.spec import whole
+from headway.measure.frontier import Frontier
 from headway.simulate.engine import STEADY_AFTER
 from headway.studies.frontier import DEFAULT_RULES
 from headway.studies.frontier import frontier as run_frontier
@@ -70,6 +74,7 @@ def frontier(
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
     limit: LimitOption = None,
+    tokens_per_image: ImagesOption = 0,
     steady_after: SteadyOption = STEADY_AFTER,
     seed: SeedOption = 0,
     seeds: SeedsOption = 1,
@@ -82,7 +87,15 @@ def frontier(
     """
     target, page = json_output(json), output("--html", html)
     check_apart((source, engine, *own_files([policy])), {"--json": target, "--html": page})
-    where = read_source(source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=0.0, epsilon_ls=0.0)
+    where = read_source(
+        source,
+        tokens_per_image=tokens_per_image,
+        limit=limit,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        epsilon_sl=0.0,
+        epsilon_ls=0.0,
+    )
     profile = read_engine(engine)
     start_up = whole("--steady-after", steady_after, 1)
     with interruptible(), own_orders([policy]), progress_bar("simulating") as progress:
@@ -96,6 +109,13 @@ def frontier(
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
         )
+    with interruptible(WHILE_WRITING):
+        _deliver(found, target, page)
+    end_if_partial(partial=found.partial)
+
+
+def _deliver(found: Frontier, target: Path | None, page: Path | None) -> None:
+    """Write what was asked for; print tables unless the JSON goes to standard output."""
     if target is not None:
         write_json(found.to_dict(), target)
     if page is not None:
@@ -109,4 +129,3 @@ def frontier(
     for path in (target, page):
         if path is not None and path != STANDARD_OUTPUT:
             err.print(f"wrote {path}", markup=False)
-    end_if_partial(partial=found.partial)

@@ -12,6 +12,7 @@ from collections import deque
 
 import numpy as np
 
+from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger
 from headway.core.sequence import WAITING, Sequence
@@ -25,11 +26,22 @@ class Order:
 
     Orders with a structure of their own override `push` and `candidate` instead, and whichever events they count.
     Requests that return from eviction go to the head in every order; `next` sees to that.
+
+    Attributes:
+        choosy: it may pass over requests that do not fit the positions left in an iteration.
+        chunk_cap: the most prompt positions that it lets one request take in an iteration; None for no more than the
+            engine does.
     """
+
+    choosy: bool = False
+    chunk_cap: int | None = None
 
     def __init__(self) -> None:
         self.returned: deque[Sequence] = deque()
         self._heap: list[tuple[float, int, Sequence]] = []
+
+    def attach(self, engine: EngineProfile) -> None:
+        """Told once, before anything else: the engine that it is for."""
 
     def key(self, seq: Sequence) -> float:
         """Rank of a request; smaller goes first."""
@@ -83,11 +95,28 @@ class Order:
         """It ended with its answer complete."""
 
     def remove(self, seq: Sequence) -> None:
-        """It was cancelled or shed while waiting; its state is no longer waiting."""
+        """It was cancelled, shed or demoted while waiting; its state is no longer waiting."""
+
+    def gone(self, seq: Sequence) -> None:
+        """It was admitted and holds nothing any more: finished, evicted, cancelled, or ended for want of memory."""
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        """An iteration that was planned has run, in so many seconds; told before what joined and finished in it.
+
+        Quiet iterations are planned one by one or taken together as the host likes: an answer may depend on their
+        number (`rested`), and not on which of them were planned.
+        """
+
+    def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
+        """So many quiet iterations have run: everybody decoded, `filling` took `positions` of its prompt in each."""
 
     def steady_until(self, now: float) -> float:
         """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
         return math.inf
+
+    def steady_for(self) -> int:
+        """For how many quiet iterations from now do the last answers hold? Asked where iterations change them."""
+        raise NotImplementedError
 
 
 class MemoryRule:
@@ -96,7 +125,7 @@ class MemoryRule:
     Attributes:
         steady: a refusal holds until something leaves: more decoding never turns it into an admission. The scheduler
             then need not ask again in between.
-        draws: its answers depend on the randomness that it was given: under another seed it may answer otherwise.
+        draws: it uses the randomness that it is given: another seed gives another run.
     """
 
     steady: bool = True
@@ -140,18 +169,33 @@ class Eviction:
 class Shedding:
     """Who cannot make it any more? The base class keeps everybody.
 
+    A rule gives its `reason`, and where it knows one, after how many seconds to try again (`retry_after`). It never
+    touches a request that has held KV.
+
     Attributes:
         idle: the rule never sheds; the scheduler then never asks.
+        demotes: those who are due wait on, behind all others, instead of being rejected.
     """
 
     idle: bool = True
+    demotes: bool = False
 
-    def push(self, seq: Sequence, now: float) -> None:
-        """A request arrived."""
+    def attach(self, engine: EngineProfile) -> None:
+        """Told once, before anything else: the engine that it is for."""
+
+    def push(self, seq: Sequence, now: float) -> bool:
+        """A request arrived; return True to refuse it at once."""
+        return False
+
+    def left(self, seq: Sequence, now: float) -> None:
+        """It waits no more: admitted, cancelled, or shed."""
 
     def due(self, now: float) -> list[Sequence]:
-        """Waiting requests to end now; the rule has set each one's `reason`."""
+        """Waiting requests that cannot make it any more, each named once."""
         return []
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        """An iteration that was planned has run; see `Order.ran`."""
 
     def steady_until(self) -> float:
         """Until when, in seconds, is nobody due?"""

@@ -9,15 +9,18 @@ ending, whatever the size of the batch or of the queue.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
+from headway.core.prefill_share import PrefillShare
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
-from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, REJECTED, WAITING, Sequence
 
 _FOR_EVER = 1 << 62  # iterations
 
@@ -28,12 +31,14 @@ class Scheduler:
     Attributes:
         engine: the engine's sizes and modes.
         ledger: KV totals, and the count of decode iterations.
-        waiting: requests that are not running.
+        waiting: requests that are not running, demoted ones included.
+        demoted: requests that wait behind all others, oldest first.
         decodes: requests that decode.
         residents: requests that hold KV, in order of admission.
         iterations: iterations planned so far, decode positions and prompt positions in them.
         kv_token_iterations: sum over all iterations of the live KV tokens.
         kv_peak: the most live KV tokens after any plan.
+        pauses: some iterations run prompts alone while others wait to decode.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
@@ -59,17 +64,24 @@ class Scheduler:
         "_memory_listens",
         "_memory_looks",
         "_order_admits",
+        "_order_counts",
         "_order_finishes",
+        "_order_gone",
         "_order_prefills",
+        "_order_ran",
+        "_order_rested",
         "_pages",
         "_partial_limit",
+        "_planned_at",
         "_prefill_first",
+        "_share",
         "_sheds",
         "_slots",
         "_tickets",
         "asked_at",
         "decode_positions",
         "decodes",
+        "demoted",
         "engine",
         "eviction",
         "evictions",
@@ -81,6 +93,7 @@ class Scheduler:
         "oom_events",
         "order",
         "partials",
+        "pauses",
         "prefill_positions",
         "quiet_chunk",
         "quiet_open",
@@ -98,6 +111,7 @@ class Scheduler:
         memory: MemoryRule,
         shedding: Shedding,
         eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
@@ -109,6 +123,7 @@ class Scheduler:
         self.residents: dict[Sequence, None] = {}
         self.partials: list[Sequence] = []
         self.waiting: int = 0
+        self.demoted: OrderedDict[Sequence, None] = OrderedDict()
         self.decodes: int = 0
         self.iterations: int = 0
         self.decode_positions: int = 0
@@ -122,14 +137,37 @@ class Scheduler:
         self.quiet_until: float = math.inf
         self.quiet_open: bool = True
         self._tickets: int = 0
+        self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
         self.asked_at: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
-        # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
+        self._listen(order, memory)
+        # Read in every iteration.
+        self._sheds: bool = not shedding.idle
+        self._slots: int = engine.slots
+        self._block: int = engine.decode_block
+        self._budget: int = engine.token_budget
+        self._capacity: int = engine.kv_capacity
+        self._longest_answer: int = engine.longest_answer
+        self._chunk_cap: int = min(engine.chunk_cap or engine.token_budget, order.chunk_cap or engine.token_budget)
+        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
+        self._interval: int = engine.admission_interval
+        self._eviction: bool = engine.eviction
+        self._prefill_first: bool = engine.mode == "prefill-first"
+        self._share: PrefillShare | None = PrefillShare(prefill_share, engine.token_budget) if prefill_share else None
+        self.pauses: bool = self._prefill_first or self._share is not None
+        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
+
+    def _listen(self, order: Order, memory: MemoryRule) -> None:
+        """Find out which events the rules listen to: a call for nothing costs more than everything else in it."""
         self._order_admits: bool = type(order).admitted is not Order.admitted
         self._order_prefills: bool = type(order).prefilled is not Order.prefilled
         self._order_finishes: bool = type(order).finished is not Order.finished
+        self._order_gone: bool = type(order).gone is not Order.gone
+        self._order_ran: bool = type(order).ran is not Order.ran
+        self._order_counts: bool = type(order).steady_for is not Order.steady_for
+        self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
             getattr(type(memory), event) is not getattr(MemoryRule, event)
             for event in ("admitted", "joined", "left", "finished")
@@ -138,24 +176,12 @@ class Scheduler:
         self._ask: Callable[[float, int, Sequence | None], Sequence | None] = (
             order.candidate if type(order).next is Order.next else order.next
         )
-        # Read in every iteration.
-        self._sheds: bool = not shedding.idle
-        self._slots: int = engine.slots
-        self._block: int = engine.decode_block
-        self._budget: int = engine.token_budget
-        self._capacity: int = engine.kv_capacity
-        self._longest_answer: int = engine.longest_answer
-        self._chunk_cap: int = engine.chunk_cap or engine.token_budget
-        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
-        self._interval: int = engine.admission_interval
-        self._eviction: bool = engine.eviction
-        self._prefill_first: bool = engine.mode == "prefill-first"
-        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
     def submit(self, request: Request, now: float) -> Sequence:
         """Take in a request that arrives now; return its sequence.
 
-        A prompt above the KV capacity is rejected at once: the returned sequence has that state and a reason.
+        A prompt above the KV capacity, or a request that the shedding rule refuses, is rejected at once: the returned
+        sequence has that state and a reason.
         """
         seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
@@ -163,17 +189,18 @@ class Scheduler:
             seq.state = REJECTED
             seq.reason = "kv_capacity"
             return seq
+        if self._sheds and self.shedding.push(seq, now):
+            seq.state = REJECTED
+            return seq
         self.waiting += 1
         if self.order.push(seq, now) is not False:  # an own order may have forgotten to say
             self._blocked = False
-        if self._sheds:
-            self.shedding.push(seq, now)
         return seq
 
     def cancel(self, seq: Sequence, now: float) -> None:
         """Drop a request, between two iterations only; one that has ended already is left as it is."""
-        if seq.state == WAITING:
-            self._leave_queue(seq, CANCELLED)
+        if seq.state in (WAITING, DEMOTED):
+            self._leave_queue(seq, CANCELLED, now)
         elif seq.state in (FILLING, DECODING):
             seq.generated = seq.generated_at(self.ledger.clock, self._block)
             self._release(seq)
@@ -193,10 +220,11 @@ class Scheduler:
         """
         batch = Batch()
         ledger = self.ledger
+        self._planned_at = now
         if self._sheds:
             self._shed(batch, now)
         space = self._budget
-        pausing = self._prefill_first
+        pausing = self._prefill_first or (self._share is not None and self._share.is_due and bool(self.partials))
         if self.decodes and not pausing:
             self._decode(batch, now, ending)
             space -= batch.decode_positions
@@ -213,6 +241,8 @@ class Scheduler:
             self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
             if not batch.chunks:
                 return batch
+        if self._share is not None and (self.partials or pausing):
+            self._share.owe(1, batch.prefill_positions)
         batch.context = used = ledger.used
         self.iterations += 1
         self.decode_positions += batch.decode_positions
@@ -233,6 +263,10 @@ class Scheduler:
             finished: sequences whose answer is complete, among those that decoded or joined in it.
         """
         ledger = self.ledger
+        if self._order_ran:
+            self.order.ran(batch, now, now - self._planned_at)
+        if self._sheds:
+            self.shedding.ran(batch, now, now - self._planned_at)
         if batch.decodes:
             ledger.clock += 1
         clock = ledger.clock
@@ -283,14 +317,20 @@ class Scheduler:
             steps = (seq.prompt - seq.filled - 1) // chunk
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
+            if self._share is not None:
+                steps = min(steps, self._share.due_in(chunk))
+                if steps < 1:
+                    return 0
             open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
             self.quiet_chunk = chunk
             growth += chunk
         self.quiet_until = math.inf
-        self.quiet_open = open_
+        self.quiet_open = open_ or self._order_rested  # it charges by the clock at which somebody arrives
         if open_ and self.waiting:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self.asked_at)
+                if self._order_counts:
+                    steps = min(steps, self.order.steady_for())
             elif self._round_is_due():
                 return 0
             else:
@@ -334,8 +374,12 @@ class Scheduler:
             seq.filled += filled
             ledger.unfilled -= filled
             self.prefill_positions += filled
+            if self._share is not None:
+                self._share.owe(steps, chunk)
             if seq.evictions:
-                self.recomputed += filled
+                self._count_again(seq, filled)
+        if self._order_rested:
+            self.order.rested(steps, self.partials[0] if chunk else None, chunk)
         if ledger.used > self.kv_peak:
             self.kv_peak = ledger.used
 
@@ -344,16 +388,30 @@ class Scheduler:
         return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())
 
     def _shed(self, batch: Batch, now: float) -> None:
+        """Reject or demote who cannot make it any more, unless it has held KV already."""
         for seq in self.shedding.due(now):
-            if seq.state == WAITING:
-                self._leave_queue(seq, REJECTED)
+            if seq.state != WAITING or seq.evictions:
+                continue
+            if self.shedding.demotes:
+                seq.state = DEMOTED
+                self._blocked = False
+                self.order.remove(seq)
+                self.demoted[seq] = None
+            else:
+                self._leave_queue(seq, REJECTED, now)
                 batch.ended.append(seq)
 
-    def _leave_queue(self, seq: Sequence, state: int) -> None:
-        seq.state = state
+    def _leave_queue(self, seq: Sequence, state: int, now: float) -> None:
+        if seq.state == DEMOTED:
+            del self.demoted[seq]
+            seq.state = state
+        else:
+            seq.state = state
+            self.order.remove(seq)
         self.waiting -= 1
         self._blocked = False
-        self.order.remove(seq)
+        if self._sheds:
+            self.shedding.left(seq, now)
 
     def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Let everybody decode."""
@@ -404,6 +462,7 @@ class Scheduler:
     def _take_back(self, batch: Batch, victim: Sequence, now: float, *, alone: bool) -> None:
         """Send a resident back to the head of the queue, or end it where it can never fit."""
         victim.generated = victim.generated_at(self.ledger.clock, self._block)
+        victim.computed = max(victim.computed, victim.held_at(self.ledger.clock, self._block))
         self._release(victim)
         victim.prompt = victim.request.prompt_tokens + victim.generated
         victim.filled = 0
@@ -442,6 +501,8 @@ class Scheduler:
         del self.residents[seq]
         self.ledger.residents -= 1
         self._blocked = False
+        if self._order_gone:
+            self.order.gone(seq)
 
     def _continue_prompts(self, batch: Batch, now: float, space: int) -> int:
         """Fill prompts that earlier iterations began, oldest first; return the space left."""
@@ -478,13 +539,17 @@ class Scheduler:
             batch.chunks.append((seq, take))
             batch.prefill_positions += take
             if seq.evictions:
-                self.recomputed += take
+                self._count_again(seq, take)
         if take == need:
             batch.joined.append(seq)
             if self._order_prefills:
                 self.order.prefilled(seq, now)
             self._blocked = False
         return take
+
+    def _count_again(self, seq: Sequence, take: int) -> None:
+        """Count those of the positions just filled that had been computed before an eviction."""
+        self.recomputed += max(min(take, take - seq.filled + seq.computed), 0)
 
     def _round_is_due(self) -> bool:
         if self._interval == 1 or not self.decodes:
@@ -503,14 +568,23 @@ class Scheduler:
         refused: Sequence | None = None
         while space > 0 and len(residents) < self._slots and len(self.partials) < self._partial_limit:
             seq = order.next(now, space, refused) if order.returned else self._ask(now, space, refused)
+            if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
+                seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
-                self._blocked = refused is None or memory.steady
+                # Where prompts took some of the space, a choosy order may name another one in the next iteration.
+                self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
                 return
             if residents and not memory.fits(seq, ledger):
                 refused = seq
                 continue
             refused = None
+            if seq.state == DEMOTED:
+                del self.demoted[seq]
+                seq.state = WAITING
+                order.push(seq, now)  # back in its hands, since it hears of the admission
             seq.state = FILLING
+            if self._sheds and seq.start < 0:
+                self.shedding.left(seq, now)
             if seq.start < 0:
                 seq.start = now
             self.waiting -= 1

@@ -13,6 +13,7 @@ FINISHED = 3
 REJECTED = 4  # refused, or ended because it alone outgrew the memory
 CANCELLED = 5
 EXPIRED = 6  # its deadline passed while it waited
+DEMOTED = 7  # waits behind all others, out of the order's hands
 
 OUTCOMES = {FINISHED: "finished", REJECTED: "rejected", CANCELLED: "cancelled", EXPIRED: "expired"}
 
@@ -36,12 +37,15 @@ class Sequence:
         ending: positions of its last decode block that stay empty, once the host knows them.
         start: boundary at which it was first scheduled, in seconds; -1 before.
         evictions: how often it was evicted.
-        reason: why it ended, where it did not finish.
+        computed: positions that had been computed when it was last evicted; filling them again is nobody's gain.
+        reason: why it ended, where it did not finish, or why it was demoted.
+        retry_after: seconds after which a client that was refused may try again; None where nobody knows.
         mark: the order's own; 0 at first.
     """
 
     __slots__ = (
         "arrival",
+        "computed",
         "ending",
         "evictions",
         "filled",
@@ -53,6 +57,7 @@ class Sequence:
         "prompt",
         "reason",
         "request",
+        "retry_after",
         "start",
         "state",
         "ticket",
@@ -72,8 +77,10 @@ class Sequence:
         self.ending: int = 0
         self.start: float = -1.0
         self.evictions: int = 0
+        self.computed: int = 0
         self.mark: int = 0
         self.reason: str | None = None
+        self.retry_after: float | None = None
 
     def generated_at(self, clock: int, block: int) -> int:
         """Tokens generated after `clock` decode iterations of `block` tokens each."""

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no files beside it."""
+"""The report of a comparison as one HTML file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _TOKENS = (
 )
 _ENGINE = (
     "Throughput is of finished requests, over the time from the first arrival to the last finish. Batch is "
-    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it."
+    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it. "
+    "Cancelled are requests whose clients left; wasted tokens, if any, were computed for these."
 )
 
 _MEMORY = (

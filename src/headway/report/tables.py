@@ -86,7 +86,7 @@ def tokens_table(comparison: Comparison) -> Table:
 
 
 def engine_table(comparison: Comparison) -> Table:
-    """Return what the engine did: throughput, use of batch and KV cache, and who was turned away."""
+    """Return what the engine did: throughput, use of batch and KV cache, who got no answer, what was in vain."""
     policies = comparison.policies
     columns = [
         _plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
@@ -98,12 +98,14 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
-    for name, values in (
-        ("Cancelled", [s.cancelled for s in policies]),
-        ("Expired", [s.expired for s in policies]),
+    patient = comparison.settings.get("patience") is not None
+    for group, name, values, wanted in (
+        ("Requests", "Cancelled", [s.cancelled for s in policies], patient),
+        ("Requests", "Expired", [s.expired for s in policies], False),
+        ("Wasted", "Tokens", [s.wasted_tokens for s in policies], patient),
     ):
-        if any(values):
-            columns.append(_plain("Requests", name, "", values))
+        if wanted or any(values):
+            columns.append(_plain(group, name, "", values))
     return Table("Engine", _rows(comparison), tuple(columns))
 
 
@@ -151,7 +153,9 @@ def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, 
         bounds, verdict = NO_VALUE, "unknown"
         if pair.ci95 is not None:
             bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {unit}"
-            verdict = "significant" if pair.significant else "not significant"
+            verdict = {True: "significant", False: "not significant", None: "one run"}[pair.significant]
+            if pair.significant is None and pair.ci95.contains_zero:
+                verdict = "may be chance"
         rows.append((name, f"{text(pair.difference)} {unit}", share, bounds, verdict))
     return rows
 

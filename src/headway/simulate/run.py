@@ -13,12 +13,16 @@ import numpy as np
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
+from headway.core.errors import expect
 from headway.core.request import Request, Slo
+from headway.core.rules import Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
+from headway.core.spec import number, whole
 from headway.measure.gaps import largest_gaps
 from headway.measure.record import (
     OUTCOME_SCHEMA,
+    PROMISES,
     RESIDENCE_SCHEMA,
     TIMELINE_SCHEMA,
     RunRecord,
@@ -37,7 +41,7 @@ SAMPLES = 2000  # of the timeline, over the time in which requests arrive
 
 def simulate(
     trace: Trace,
-    policy: str | Policy = "fcfs",
+    policy: str | type[Order] | Policy = "fcfs",
     engine: str | EngineProfile = "a100-llama3-8b",
     *,
     seed: int = 0,
@@ -46,13 +50,15 @@ def simulate(
     watch_future: bool = False,
     steady_after: int = STEADY_AFTER,
     follow: int | None = None,
+    clients: int | None = None,
+    patience: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
 
     Args:
         trace: requests with their true output lengths.
-        policy: a policy or its spec.
+        policy: a policy, its spec, or the class of an own order.
         engine: an engine or the name of a preset.
         seed: of the engine's own randomness (jitter); the trace is data.
         timeline: keep samples of queue and KV over time.
@@ -60,6 +66,10 @@ def simulate(
         watch_future: compute what the residents' true lengths will require, after every admission round.
         steady_after: finishes after which the steady part of the run begins.
         follow: row of a request whose memory is to be noted over time; None for nobody's.
+        clients: that send the requests in order of the trace, each its next one when its last one has ended (a closed
+            loop); arrivals are then theirs. None takes the trace's.
+        patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
+            after which a client leaves and its request is cancelled; None for ever.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -67,11 +77,13 @@ def simulate(
         that had not ended are then missing.
 
     Raises:
-        InvalidInput: the policy or the engine cannot be what it says.
+        InvalidInput: the policy or the engine cannot be what it says, clients below 1, patience not above 0.
     """
+    clients, patience = checked_clients(clients, patience)
     began = time.perf_counter()
-    policy = Policy.of(policy) if isinstance(policy, str) else policy
-    engine = preset(engine) if isinstance(engine, str) else engine
+    expect("trace", trace, Trace, "a Trace, as of headway.workload('qba-paper') or headway.read_trace(path)")
+    policy = policy if isinstance(policy, Policy) else Policy.of(policy)
+    engine = engine if isinstance(engine, EngineProfile) else preset(engine)
     frame = trace.frame
     arrivals: list[float] = frame["arrival"].to_list()
     outputs: list[int] = frame["output_tokens"].to_list()
@@ -87,10 +99,12 @@ def simulate(
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
-        sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
+        sample_every=_sampling(trace, clients) if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
         steady_after=steady_after,
+        clients=clients,
+        patience=patience,
         progress=progress,
     )
     with _collector_at_rest():
@@ -106,7 +120,7 @@ def simulate(
         seed=seed,
         outcomes=outcomes.filter(ended),
         segments=segments,
-        totals=_totals(host, scheduler, outcomes, arrivals[0]),
+        totals=_totals(host, scheduler, outcomes),
         residence=_of_ended(residence, ended),
         stray=_of_ended(stray, ended),
         timeline=pl.DataFrame(host.timeline, schema=TIMELINE_SCHEMA, orient="row"),
@@ -119,6 +133,25 @@ def simulate(
         steady_memory=steady,
         followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
     )
+
+
+def checked_clients(
+    clients: object, patience: object, names: tuple[str, str] = ("clients", "patience")
+) -> tuple[int | None, float | None]:
+    """Return a number of clients and their patience in seconds, None where None is given.
+
+    Raises:
+        InvalidInput: not a whole number of at least 1, or not a number of seconds above 0; `names` are used to say so.
+    """
+    return (
+        None if clients is None else whole(names[0], clients, 1),
+        None if patience is None else number(names[1], patience, 0, math.inf, open_low=True, open_high=True),
+    )
+
+
+def _sampling(trace: Trace, clients: int | None) -> float:
+    """Return the seconds from one sample of the timeline to the next, as far as they are known before the run."""
+    return 0.0 if clients is not None else max(trace.span, 1e-9) / SAMPLES
 
 
 @contextmanager
@@ -143,8 +176,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
         values = frame[name]
         return iter((values if default is None else values.fill_null(default)).to_list())
 
-    slos = ("ttft_slo", "itl_slo", "completion_slo")
-    promised = any(name in frame.columns for name in slos)
+    promised = any(name in frame.columns for name in PROMISES)
     return map(
         Request._make,
         zip(
@@ -156,7 +188,8 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("tenant", "default"),
             column("class"),
             column("priority", 0),
-            map(Slo._make, zip(*map(column, slos), strict=False)) if promised else repeat(None),
+            map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
+            column("weight", 1.0),
             strict=False,
         ),
     )
@@ -176,6 +209,9 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
             return pl.lit(default, dtype=pl.String).alias(name)
         return pl.col(name).cast(pl.String).fill_null(pl.lit(default, dtype=pl.String))
 
+    def promise(name: str) -> pl.Expr:
+        return pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.Float64).alias(name)
+
     def seconds(name: str) -> pl.Series:
         return pl.Series(name, np.frombuffer(getattr(seen, name)), nan_to_null=True)
 
@@ -186,7 +222,8 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         "id",
         text("tenant", "default"),
         text("class"),
-        "arrival",
+        *map(promise, PROMISES),
+        pl.Series("arrival", host.arrivals[:rows]),
         seconds("start"),
         seconds("first_token"),
         seconds("finish"),
@@ -228,8 +265,8 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
 
 
-def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
-    last = outcomes["finish"].max()
+def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame) -> Totals:
+    first_arrival, last = host.arrivals[0], outcomes["finish"].max()
     return Totals(
         iterations=scheduler.iterations,
         decode_iterations=scheduler.ledger.clock,
@@ -242,4 +279,5 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
     )

@@ -21,9 +21,11 @@ from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER
 from headway.simulate.run import simulate
 from headway.studies.compare import engine_for
-from headway.studies.runs import Run, draws, run_all, useful_seeds
+from headway.studies.runs import Run, run_all, useful_seeds
 from headway.studies.source import Source
+from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 
 DEFAULT_RULES = ("past-future", "ema", "watermark", "conservative", "oracle")
 
@@ -81,7 +83,7 @@ class _Rule:
 
 
 def frontier(
-    source: Source | Trace | str,
+    source: Source | Trace | SeededTrace | TenantsFile | str,
     memory: Sequence[str] = DEFAULT_RULES,
     engine: str | EngineProfile | None = None,
     *,
@@ -96,7 +98,7 @@ def frontier(
     A knob is turned from its careful end until a value causes more than one eviction a request.
 
     Args:
-        source: a trace, the spec of a named workload, or a `Source` with what is to be done to them.
+        source: as in `compare`.
         memory: specs of memory rules. A spec that sets the knob is one setting; those that differ in nothing else are
             one curve.
         engine: an engine or the name of a preset; by default as in `compare`.
@@ -116,9 +118,10 @@ def frontier(
     source = source if isinstance(source, Source) else Source(source)
     start_up = whole("steady_after", steady_after, 1)
     rules, order, profile = _rules(memory), Policy.of(policy), engine_for(source, engine)
-    runs, notes = useful_seeds(source, profile, [rule.spec for rule in rules], seeds)
+    varied = source.seeded or profile.jitter > 0
+    repeated = [rule for rule in rules if varied or replace(order, memory=rule.spec).draws(profile)]
+    runs, notes = useful_seeds(seeds, drawn=bool(repeated))
     first = source.requests(runs[0])
-    repeated = rules if source.seeded or profile.jitter > 0 else [rule for rule in rules if draws(rule.spec)]
     known = {str(setting.memory): setting for rule in rules for setting in rule.settings}
 
     def prepared() -> Iterator[Run]:

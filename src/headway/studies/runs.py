@@ -6,14 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidInput
-from headway.core.spec import Spec, build
 from headway.measure.record import RunRecord
-from headway.policies.memory import MEMORY_RULES
-from headway.studies.source import Source
-
-ONE_SEED_NOTE = "The requests are the same under every seed, and nothing else is drawn: it was run once."
 
 
 class Run(Protocol):
@@ -73,25 +67,17 @@ def run_all(
     return Made(done, interrupted=False)
 
 
-def useful_seeds(
-    source: Source, engine: EngineProfile, memory: Iterable[Spec], seeds: Sequence[int]
-) -> tuple[list[int], list[str]]:
-    """Return the seeds to run, and what to note: one is enough where nothing depends on it.
+def useful_seeds(seeds: Sequence[int], *, drawn: bool) -> tuple[list[int], list[str]]:
+    """Return the seeds to run, and what to note: one is enough where nothing is drawn.
 
     Raises:
         InvalidInput: there is no seed.
     """
-    chosen = list(seeds)
-    if not chosen:
+    if not seeds:
         raise InvalidInput("seeds must name at least one seed")
-    if len(chosen) == 1 or source.seeded or engine.jitter > 0 or any(draws(rule) for rule in memory):
-        return chosen, []
-    return chosen[:1], [ONE_SEED_NOTE]
-
-
-def draws(memory: Spec) -> bool:
-    """Whether a memory rule may answer otherwise under another seed."""
-    return build(memory, MEMORY_RULES, "memory rule").draws
+    if drawn or len(seeds) == 1:
+        return list(seeds), []
+    return [seeds[0]], ["Nothing is drawn here, so every seed gives the same: it was run once."]
 
 
 def _share_of(
