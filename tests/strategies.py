@@ -46,6 +46,10 @@ SHARING = st.sampled_from(
         "fair-share(inner=least-slack(band=inf), nesting=slack-first)",
         "fair-share(inner=least-slack)",
         "combined(chunk=9, band=0.05)",
+        "least-slack(ties=cache)",
+        "least-slack(band=0.2, ties=cache)",
+        "fair-share(inner=least-slack(band=inf, ties=cache))",
+        "combined(chunk=9, band=0.3, ties=cache)",
     ]
 )
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
@@ -66,6 +70,17 @@ TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of
 
 
 PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None, 2.0)]
+
+
+LIKE = st.integers(0, 2)
+
+
+def blocks_of(row: int, prompt: int, first: int, second: int, shared: int) -> tuple[int, ...]:
+    """Hashes of a prompt that begins like others: some blocks of one document, then some of another, then its own."""
+    alike = [first * 100 + place for place in range(shared)]
+    alike += [10_000 + first * 1000 + second * 100 + place for place in range(shared % 4)]
+    own = [100_000 + row * 100 + place for place in range(prompt // 4)]
+    return tuple([*alike, *own][: prompt // 4 + 1])
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,7 @@ def engines(draw: st.DrawFn, *, eviction: bool | None = None, memory: list[str] 
         cost=draw(st.sampled_from(COSTS)),
         decode_block=block,
         block_size=draw(st.sampled_from([1, 1, 1, 2, 3, 4, 8, 10])),
+        prefix_cache=draw(st.none() | st.integers(1, 150)),
         chunk_cap=draw(st.none() | st.integers(1, budget)),
         partial_prompts=draw(st.none() | st.integers(1, 3)),
         mode=draw(st.sampled_from(["mixed", "prefill-first"])),
@@ -117,7 +133,10 @@ def scenarios(
         tenant, weight = draw(st.sampled_from(TENANTS))
         prompt = draw(st.integers(1, 90))
         slo = draw(st.sampled_from(PROMISES))
-        requests.append(Request(row, arrival, prompt, limit, predicted, tenant, None, 0, slo, weight))
+        blocks = draw(st.none() | st.builds(blocks_of, st.just(row), st.just(prompt), LIKE, LIKE, st.integers(0, 12)))
+        size = draw(st.sampled_from([4, 4, 4, 7]))
+        request = Request(row, arrival, prompt, limit, predicted, tenant, None, 0, slo, weight, blocks, size)
+        requests.append(request)
     outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
     leaving: list[tuple[float, int]] = []
     if cancels:

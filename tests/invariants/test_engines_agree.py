@@ -60,6 +60,12 @@ def largest_gap(host: SimulatedEngine) -> list[float]:
     return largest_gaps(len(host.outputs), segments_of(host), residence_of(host), stray_of(host)).tolist()
 
 
+def hit_tokens(host: SimulatedEngine | SteppingHost) -> int:
+    """Tokens that came from the prefix cache."""
+    cache = host.scheduler.cache
+    return 0 if cache is None else cache.hit_tokens
+
+
 def same(left: list[float], right: list[float]) -> bool:
     """Equal bit by bit; NaN, "never", equals itself."""
     return len(left) == len(right) and all(
@@ -86,6 +92,7 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
         "oom_events",
     ):
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
+    assert hit_tokens(fast) == hit_tokens(slow)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
@@ -106,6 +113,7 @@ def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, f
         )
     for total in ("iterations", "kv_token_iterations", "kv_peak", "oom_events"):
         assert getattr(host.scheduler, total) == getattr(other, total), total
+    assert hit_tokens(host) == other.cached_positions
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
@@ -124,6 +132,7 @@ def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, orde
     assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
     assert [row.seq.state for row in live.rows] == [row.seq.state for row in other.rows]
     assert live.scheduler.kv_token_iterations == other.kv_token_iterations
+    assert hit_tokens(live) == other.cached_positions
     assert live.scheduler.ledger.used == 0
     assert live.scheduler.ledger.unfilled == 0
 

@@ -92,6 +92,7 @@ class Totals:
         kv_token_iterations: sum over iterations of live KV tokens.
         kv_peak: most live KV tokens in any iteration.
         oom_events: iterations in which live KV exceeded the capacity.
+        cached_positions: prompt tokens that came from the prefix cache and were not run; None without one.
     """
 
     iterations: int
@@ -105,6 +106,7 @@ class Totals:
     kv_token_iterations: int
     kv_peak: int
     oom_events: int
+    cached_positions: int | None = None
 
 
 @dataclass(frozen=True)

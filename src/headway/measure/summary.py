@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from headway.measure.cache import CacheUse
 from headway.measure.latency import CLASSES, Latency, latencies, mean_count, waits
 from headway.measure.memory import MemoryUse
 from headway.measure.record import RunRecord
@@ -75,6 +76,7 @@ class Summary:
         memory: use of KV memory until the queue was empty.
         steady_memory: the same, after the first 1000 finishes.
         sla: how the service agreement was kept; None without one.
+        cache: what the prefix cache spared.
     """
 
     policy: str
@@ -102,6 +104,7 @@ class Summary:
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
     sla: Service | None = None
+    cache: CacheUse = CacheUse()  # noqa: RUF009 - it is immutable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
@@ -129,6 +132,7 @@ class Summary:
                 "capacity_tokens": self.kv.capacity_tokens,
                 "oom_events": self.kv.oom_events,
             },
+            "cache": self.cache.to_dict(),
             "memory": {
                 "spec": self.memory_rule,
                 "eviction_rule": self.eviction_rule,
@@ -184,6 +188,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         memory=record.memory,
         steady_memory=record.steady_memory,
         sla=None if sla is None else service(record, sla),
+        cache=CacheUse.of(totals),
     )
 
 
@@ -233,6 +238,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         memory=_uses([one.memory for one in summaries]),
         steady_memory=_uses([one.steady_memory for one in summaries]),
         sla=_services([one.sla for one in summaries]),
+        cache=CacheUse.over_seeds([one.cache for one in summaries]),
     )
 
 

@@ -88,6 +88,8 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
+    if any(s.cache.hit_rate is not None for s in policies):
+        columns.append(_plain("Prefix cache", "Hit", "%", [_percent(s.cache.hit_rate) for s in policies]))
     for name, values in (
         ("Cancelled", [s.cancelled for s in policies]),
         ("Expired", [s.expired for s in policies]),

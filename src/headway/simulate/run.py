@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
-from headway.core.request import Request, Slo
+from headway.core.request import BLOCK_TOKENS, Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.measure.gaps import largest_gaps
@@ -28,7 +28,7 @@ from headway.measure.record import (
 )
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
-from headway.simulate.engine import SimulatedEngine
+from headway.simulate.engine import STRIDE, SimulatedEngine
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -78,7 +78,7 @@ def simulate(
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
         scheduler,
-        _requests(frame),
+        _requests(frame, hashed=engine.prefix_cache is not None),
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
@@ -127,8 +127,11 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _requests(frame: pl.DataFrame) -> Iterator[Request]:
-    """Yield a request a row; its id is the row, so that the host finds its output length by it."""
+def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
+    """Yield a request a row; its id is the row, so that the host finds its output length by it.
+
+    With the hashes of its prompt's blocks only where they are used.
+    """
 
     def column(name: str, default: object = None) -> Iterator[object]:
         if name not in frame.columns:
@@ -150,9 +153,18 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("priority", 0),
             map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
             column("weight", 1.0),
+            _blocks(frame["blocks"]) if hashed and "blocks" in frame.columns else repeat(None),
+            column("block_tokens", BLOCK_TOKENS),
             strict=False,
         ),
     )
+
+
+def _blocks(column: pl.Series) -> Iterator[tuple[int, ...] | None]:
+    """Yield a row's hashes, some rows ahead: as Python's numbers those of all rows take ten times the memory."""
+    for rows in column.to_frame().iter_slices(STRIDE):
+        for hashes in rows.to_series().to_list():
+            yield None if hashes is None else tuple(hashes)
 
 
 def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -> pl.DataFrame:
@@ -239,4 +251,5 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )
