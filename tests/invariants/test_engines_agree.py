@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, scenarios
+from tests.strategies import BY_CACHE, MEMORY, ORDERS, SHARING, Scenario, scenarios
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -135,6 +136,19 @@ def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, orde
     assert hit_tokens(live) == other.cached_positions
     assert live.scheduler.ledger.used == 0
     assert live.scheduler.ledger.unfilled == 0
+
+
+@given(scenarios(cancels=True, memory=MEMORY, cached=True), BY_CACHE)
+def test_engines_agree_on_what_is_cached(scenario: Scenario, order: str) -> None:
+    """Prompts that begin alike, a cache for a few of their blocks, and orders that prefer what is cached."""
+    live, other = stepping(scenario, order), naive(scenario, order)
+    assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
+    assert hit_tokens(live) == other.cached_positions
+    scenario = replace(scenario, cancels=[])
+    live, fast = stepping(scenario, order), simulated(scenario, order, fast_forward=True)
+    assert live.scheduler.plans == fast.scheduler.plans
+    assert same([row.finish for row in live.rows], list(fast.outcomes.finish))
+    assert hit_tokens(live) == hit_tokens(fast)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
