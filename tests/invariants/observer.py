@@ -20,6 +20,7 @@ from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES, REJECTED, Sequence
 from headway.policies.shedding.keep import Keep
+from headway.testing.naive_cache import NaiveCache
 from tests.policies.models import Model
 
 
@@ -95,6 +96,7 @@ class Books:
         self.clock = 0
         self.round_at = -1  # clock of the last admission round
         self.oom_events = 0
+        self.cache = NaiveCache(engine.prefix_cache or 0)
 
     def submitted(self, seq: Sequence) -> None:
         self.seen.append(seq)
@@ -124,6 +126,7 @@ class Books:
         self.clock += batch.decodes > 0
         for seq in batch.joined:
             self.held[seq].joined = True
+            self.cache.store(seq)
         for seq in finished:
             assert self.held.pop(seq).joined
             self.ends[seq] += 1
@@ -154,18 +157,20 @@ class Books:
 
     def filled(self, batch: Batch) -> None:
         engine = self.engine
+        assert len({seq for seq, _ in batch.chunks}) == len(batch.chunks)
+        chunks = dict(batch.chunks)
+        for seq, positions in batch.chunks:
+            if seq not in batch.admitted:
+                self.fill(seq, positions)
         for seq in batch.admitted:
             # Invariant 2: a prompt above the safe level is admitted alone.
             assert self.blocks(seq.prompt) <= self.safe or not self.held
             self.line.remove(seq)
             self.held[seq] = Held(seq.prompt)
-        assert len({seq for seq, _ in batch.chunks}) == len(batch.chunks)
-        for seq, positions in batch.chunks:
-            held = self.held[seq]
-            assert not held.joined
-            assert 1 <= positions <= (engine.chunk_cap or engine.token_budget)
-            held.filled += positions
-            assert held.filled <= held.prompt
+            self.load(seq)
+            if seq in chunks:
+                self.fill(seq, chunks[seq])
+            assert seq.filled == self.held[seq].filled
         complete = {seq for seq, held in self.held.items() if not held.joined and held.filled == held.prompt}
         assert set(batch.joined) == complete
         # Invariant 3: the budget holds, and so do the other limits of the engine.
@@ -173,6 +178,21 @@ class Books:
         assert batch.positions == batch.prefill_positions + batch.decode_positions <= engine.token_budget
         assert len(self.held) <= engine.slots
         assert self.partial() <= (engine.partial_prompts or engine.max_sequences)
+
+    def load(self, seq: Sequence) -> None:
+        """What a prefix cache has of a prompt is held at once, and was no position of the iteration."""
+        room = self.engine.kv_capacity - self.taken() if self.engine.eviction else math.inf
+        hit = self.cache.cached(seq, room)
+        self.cache.touch(hit)
+        self.held[seq].filled = sum(tokens for _, tokens in hit)
+        assert self.held[seq].filled < seq.prompt
+
+    def fill(self, seq: Sequence, positions: int) -> None:
+        held = self.held[seq]
+        assert not held.joined
+        assert 1 <= positions <= (self.engine.chunk_cap or self.engine.token_budget)
+        held.filled += positions
+        assert held.filled <= held.prompt
 
     def check_memory(self, batch: Batch) -> None:
         """Invariant 2: the blocks taken never exceed the capacity, or the excess is counted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, scenarios
+from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, scenarios
 
 
 def policy(scenario: Scenario, order: str) -> Policy:
@@ -85,6 +86,12 @@ def wasted(host: SimulatedEngine) -> int:
     return 0 if host.patience is None else host.patience.waste.tokens
 
 
+def hit_tokens(host: SimulatedEngine | SteppingHost) -> int:
+    """Tokens that came from the prefix cache."""
+    cache = host.scheduler.cache
+    return 0 if cache is None else cache.hit_tokens
+
+
 def same(left: list[float], right: list[float]) -> bool:
     """Equal bit by bit; NaN, "never", equals itself."""
     return len(left) == len(right) and all(
@@ -125,6 +132,7 @@ def assert_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
         "oom_events",
     ):
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
+    assert hit_tokens(fast) == hit_tokens(slow)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
@@ -158,6 +166,7 @@ def assert_simulated_equals_naive(scenario: Scenario, order: str, *, fast_forwar
         )
     for total in ("iterations", "kv_token_iterations", "kv_peak", "oom_events"):
         assert getattr(host.scheduler, total) == getattr(other, total), total
+    assert hit_tokens(host) == other.cached_positions
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
@@ -185,8 +194,22 @@ def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, orde
     assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
     assert [row.seq.state for row in live.rows] == [row.seq.state for row in other.rows]
     assert live.scheduler.kv_token_iterations == other.kv_token_iterations
+    assert hit_tokens(live) == other.cached_positions
     assert live.scheduler.ledger.used == 0
     assert live.scheduler.ledger.unfilled == 0
+
+
+@given(scenarios(cancels=True, memory=MEMORY, cached=True), BY_CACHE)
+def test_engines_agree_on_what_is_cached(scenario: Scenario, order: str) -> None:
+    """Prompts that begin alike, a cache for a few of their blocks, and orders that prefer what is cached."""
+    live, other = stepping(scenario, order), naive(scenario, order)
+    assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
+    assert hit_tokens(live) == other.cached_positions
+    scenario = replace(scenario, cancels=[])
+    live, fast = stepping(scenario, order), simulated(scenario, order, fast_forward=True)
+    assert live.scheduler.plans == fast.scheduler.plans
+    assert same([row.finish for row in live.rows], list(fast.outcomes.finish))
+    assert hit_tokens(live) == hit_tokens(fast)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)

@@ -12,7 +12,8 @@ class Batch:
     to this batch; the counts are positions and tokens.
 
     Attributes:
-        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission.
+        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission; they end at
+            `sequence.filled`. What lies before the first one came from the prefix cache.
         admitted: sequences that start or resume with this iteration.
         joined: sequences whose prompt is complete with this iteration; they decode from the next decode iteration on.
         evicted: sequences that lose their KV before this iteration runs.

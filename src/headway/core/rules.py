@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,6 +43,14 @@ class Order:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Told once, before the first request, where the engine has a prefix cache.
+
+        Args:
+            cached: returns how many tokens of a waiting request's prompt the cache has now. That changes only when
+                prompts are complete.
+        """
 
     def key(self, seq: Sequence) -> float:
         """Rank of a request; smaller goes first."""

@@ -18,6 +18,7 @@ from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
 from headway.core.prefill_share import PrefillShare
+from headway.core.prefix_cache import PrefixCache
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, REJECTED, WAITING, Sequence
@@ -42,6 +43,7 @@ class Scheduler:
         oom_events: iterations that exceeded the KV capacity (only without eviction).
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
+        cache: blocks of prompts that are kept; None where the engine keeps none.
         asked_at: boundary, in seconds, at which the order last had the word.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
@@ -79,6 +81,7 @@ class Scheduler:
         "_slots",
         "_tickets",
         "asked_at",
+        "cache",
         "decode_positions",
         "decodes",
         "demoted",
@@ -133,6 +136,10 @@ class Scheduler:
         self.oom_events: int = 0
         self.evictions: int = 0
         self.recomputed: int = 0
+        self.cache: PrefixCache | None = None
+        if engine.prefix_cache is not None:
+            self.cache = PrefixCache(engine.prefix_cache)
+            order.attach_cache(self._cached)
         self.quiet_chunk: int = 0
         self.quiet_until: float = math.inf
         self.quiet_open: bool = True
@@ -279,6 +286,9 @@ class Scheduler:
                 self._pages.join(seq.filled)
             if self._memory_listens:
                 self.memory.joined(seq, ledger)
+            if self.cache is not None:
+                self.cache.store(seq.request)
+                self._blocked = False  # an order may now prefer somebody else
         if self._memory_listens:
             finished = sorted(finished, key=_ticket)  # so that it is all one in which order the host names them
         for seq in finished:
@@ -547,6 +557,25 @@ class Scheduler:
             self._blocked = False
         return take
 
+    def _cached(self, seq: Sequence) -> int:
+        """Tokens at the start of a prompt that need not be computed; the last one is computed in any case."""
+        return 0 if self.cache is None else self.cache.cached(seq.request, seq.prompt - 1)
+
+    def _load(self, cache: PrefixCache, seq: Sequence) -> None:
+        """Fill the start of a prompt from the cache, as far as memory has room."""
+        ledger = self.ledger
+        most = seq.prompt - 1
+        if self._eviction:
+            most = min(most, self._capacity - ledger.used - ledger.spare)
+        tokens = cache.cached(seq.request, most)
+        if tokens:
+            cache.use(seq.request, tokens)
+            if self._pages is not None:
+                self._pages.fill(0, tokens)
+            seq.filled = tokens
+            ledger.used += tokens
+            ledger.unfilled -= tokens
+
     def _count_again(self, seq: Sequence, take: int) -> None:
         """Count those of the positions just filled that had been computed before an eviction."""
         self.recomputed += max(min(take, take - seq.filled + seq.computed), 0)
@@ -598,6 +627,8 @@ class Scheduler:
                 order.admitted(seq, now)
             if self._memory_listens:
                 memory.admitted(seq, ledger)
+            if self.cache is not None:
+                self._load(self.cache, seq)
             space -= self._fill(batch, seq, now, space)
             if seq.filled < seq.prompt:
                 self.partials.append(seq)

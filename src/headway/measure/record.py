@@ -102,6 +102,7 @@ class Totals:
         oom_events: iterations in which live KV exceeded the capacity.
         wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
             computed again after an eviction is not in it.
+        cached_positions: prompt tokens that came from the prefix cache and were not run; None without one.
     """
 
     iterations: int
@@ -116,6 +117,7 @@ class Totals:
     kv_peak: int
     oom_events: int
     wasted_tokens: int = 0
+    cached_positions: int | None = None
 
 
 @dataclass(frozen=True)

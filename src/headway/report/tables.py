@@ -98,6 +98,8 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
+    if any(s.cache.hit_rate is not None for s in policies):
+        columns.append(_plain("Prefix cache", "Hit", "%", [_percent(s.cache.hit_rate) for s in policies]))
     patient = comparison.settings.get("patience") is not None
     for group, name, values, wanted in (
         ("Requests", "Cancelled", [s.cancelled for s in policies], patient),

@@ -19,6 +19,7 @@ from headway.core.prefill_share import SHARE_WINDOW
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, OUTCOMES, REJECTED, WAITING, Sequence
+from headway.testing.naive_cache import NaiveCache
 
 
 @dataclass(eq=False)
@@ -90,6 +91,10 @@ class NaiveEngine:
         self.oom_events = 0
         self.kv_token_iterations = 0
         self.kv_peak = 0
+        self.cached_positions = 0
+        self.cache = NaiveCache(engine.prefix_cache or 0)
+        if engine.prefix_cache is not None:
+            order.attach_cache(lambda seq: sum(size for _, size in self.cache.cached(seq, math.inf)))
 
     def run(self) -> list[NaiveRow]:
         """Run until every request has ended."""
@@ -201,6 +206,7 @@ class NaiveEngine:
                 row.seq.generated = max(row.produced, emitted)  # the engine made a token, wanted or not
                 row.seq.joined = self.clock
                 self.memory.joined(row.seq, self._ledger())
+                self.cache.store(row.seq)
         done = [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]
         for row in sorted(done, key=lambda row: row.seq.ticket):
             row.seq.generated = max(row.seq.generated, row.produced)
@@ -308,7 +314,16 @@ class NaiveEngine:
             self.admitted.append(seq)
             self.order.admitted(seq, self.now)
             self.memory.admitted(seq, self._ledger())
+            self._load(row)
             space -= self._fill(row, space, chunks)
+
+    def _load(self, row: NaiveRow) -> None:
+        """Copy what the cache has of a prompt, as far as there is room."""
+        room = self.engine.kv_capacity - self._taken() if self.engine.eviction else math.inf
+        blocks = self.cache.cached(row.seq, room)
+        self.cache.touch(blocks)
+        row.held = row.seq.filled = sum(size for _, size in blocks)
+        self.cached_positions += row.held
 
     def _end(self, row: NaiveRow, state: int, reason: str | None = None) -> None:
         row.seq.state = state
