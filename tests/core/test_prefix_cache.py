@@ -98,3 +98,5 @@ def test_it_equals_the_naive_one(capacity: int, events: list[tuple[bool, list[in
             fast.use(seq.request, tokens)
             slow.touch(hit)
         assert fast.used == sum(size for _, size in slow.kept) <= capacity
+        known = {name for name in range(9) if any(fast.cached(request(name, size=size), 1000) for size in (4, 5))}
+        assert known == {name for name, _ in slow.kept}

@@ -20,6 +20,7 @@ from headway.policies.order.combined import Combined
 from headway.policies.order.fair_share import FairShare
 from headway.policies.order.least_slack import LeastSlack
 from headway.policies.policy import Policy
+from headway.simulate.engine import SimulatedEngine
 from headway.testing.stepping import SteppingHost
 
 ENGINE = EngineProfile("x", 1000, 50, 10_000, Piecewise(1.0, 0.0), memory="prompt-fit(safety=1)", prefix_cache=1000)
@@ -100,9 +101,10 @@ def conversation(row: int, arrival: float, *blocks: int) -> Request:
     return Request(row, arrival, 10 * len(blocks) + 1, blocks=blocks, block_tokens=10)
 
 
-@pytest.mark.parametrize(
-    "spec", ["least-slack(ties=cache)", "combined(ties=cache)", "fair-share(inner=least-slack(ties=cache))"]
-)
+CACHE_SPECS = ["least-slack(ties=cache)", "combined(ties=cache)", "fair-share(inner=least-slack(ties=cache))"]
+
+
+@pytest.mark.parametrize("spec", CACHE_SPECS)
 def test_the_scheduler_shows_orders_its_cache(spec: str) -> None:
     """One at a time: while the first runs, three wait; who shares its prefix goes first, although it came last."""
     engine = EngineProfile("x", 100, 1, 1000, Piecewise(1.0, 0.0), memory="prompt-fit(safety=1)", prefix_cache=1000)
@@ -112,6 +114,25 @@ def test_the_scheduler_shows_orders_its_cache(spec: str) -> None:
     assert sorted(range(4), key=started.__getitem__) == [0, 3, 2, 1]
     assert host.scheduler.cache is not None
     assert host.scheduler.cache.hit_tokens == 20 + 10
+
+
+@pytest.mark.parametrize("spec", CACHE_SPECS)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_refusal_stands_until_the_cache_or_the_queue_changes(spec: str, late: bool) -> None:
+    """Memory refuses the oldest; who is preferred to it once its prefix is cached, or once it is there, starts."""
+    engine = EngineProfile(
+        "x", 100, 9, 100, Piecewise(1.0, 0.0), memory="prompt-fit(safety=1)", prefix_cache=1000, chunk_cap=50
+    )
+    first, small = conversation(0, 0.0, 1, 2, 3), conversation(2, 5.5 if late else 0.0, 1, 2)
+    requests = [first, Request(1, 0.0, 90), small]
+    outputs = [30, 1, 1]
+    live = SteppingHost(Policy.of(spec).build(engine), requests, outputs, engine.cost)
+    assert [row.seq.start for row in live.run()] == [0.0, 30.0, 6.0 if late else 1.0]
+    host = SimulatedEngine(
+        Policy.of(spec).build(engine), iter(requests), [request.arrival for request in requests], outputs, engine.cost
+    )
+    assert host.run()
+    assert list(host.outcomes.start) == [row.seq.start for row in live.rows]
 
 
 @pytest.mark.parametrize("charge", ["iteration", "predicted"])
