@@ -76,20 +76,19 @@ def test_start_up_costs_most_of_the_evictions() -> None:
     assert steady_events < events
 
 
-# Knobs whose uses cover the ranges of the claim, and the uses where the rules converge.
+# Knobs whose uses cover the ranges of the claim, and the uses where the rules converge; seeds.
 KNOBS = {
-    "d1": ((0.12, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.015, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95)),
-    "d2": ((0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95)),
-    "d3": ((0.08, 0.06, 0.05, 0.04, 0.03, 0.015, 0.0), (0.88, 0.9, 0.92, 0.94, 0.96, 0.98)),
+    "d1": ((0.12, 0.09, 0.07, 0.05, 0.04, 0.03, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
+    "d2": ((0.1, 0.07, 0.05, 0.04, 0.03, 0.015, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
+    "d3": ((0.1, 0.08, 0.06, 0.04, 0.02, 0.0), (0.88, 0.9, 0.92, 0.94, 0.96, 0.98), 5),
 }
-SEEDS = 4
 
 
 @cache
 def settled(name: str) -> Frontier:
-    reserves, levels = KNOBS[name]
+    reserves, levels, seeds = KNOBS[name]
     rules = [f"past-future(reserve={value})" for value in reserves] + [f"watermark(level={value})" for value in levels]
-    return frontier(f"{name}(n=5000)", rules, ENGINE, steady_after=2000, seeds=range(SEEDS))
+    return frontier(f"{name}(n=5000)", rules, ENGINE, steady_after=2000, seeds=range(seeds))
 
 
 def times_fewer(name: str, per_cent: int) -> float:
@@ -117,13 +116,13 @@ def test_above_the_two_converge(name: str, uses: range) -> None:
 
 @pytest.mark.slow
 def test_a_plain_watermark_lies_on_the_same_frontier_where_prompts_are_most_of_the_memory() -> None:
-    """D3, wherever the two evict at all: from 1 in 1000 requests on. Elsewhere three times are the least."""
+    """D3, wherever both evict anybody: within a factor of 2, where D1 and D2 differ by three and more."""
     found = settled("d3")
-    uses = [
-        use for use in range(88, 97) if (rate := evictions_at(Line.of(found.curves[1]), use / 100)) and not rate.bound
-    ]
-    assert len(uses) >= 5
-    assert all(0.5 < times_fewer("d3", use) < 2 for use in uses)
+    rates = {use: [evictions_at(Line.of(curve), use / 100) for curve in found.curves] for use in range(88, 97)}
+    uses = [use for use, pair in rates.items() if all(rate is not None and not rate.bound for rate in pair)]
+    assert uses[0] <= 91
+    assert uses[-1] == 96
+    assert {use: times for use in uses if not 0.5 < (times := times_fewer("d3", use)) < 2} == {}
 
 
 def test_the_frontier_of_a_short_run() -> None:

@@ -47,7 +47,7 @@ def test_it_shows_the_request_and_the_whole_cache() -> None:
 
 def test_it_says_what_the_eviction_cost() -> None:
     figure = drawn()
-    assert "evicted: 13 tokens lost, decodes again 2.00 s later" in svgs(figure)[1]
+    assert "evicted: 13 tokens lost, back after 2.00 s" in svgs(figure)[1]
     assert figure.title == "The memory of request 7"
     assert "most often, once, under fcfs with watermark(level=0.9)" in figure.caption
     assert "the longest such stall was 2.00 s" in figure.caption

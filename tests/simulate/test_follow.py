@@ -32,6 +32,12 @@ def followed(
     return host, scheduler
 
 
+def ends(scheduler: FollowingScheduler) -> list[tuple[object, ...]]:
+    """Where each phase begins and ends, and with how many tokens: nothing of that is lost in a fast-forward."""
+    found = pieces(scheduler.life())
+    return [(piece.phase, piece.times[0], piece.times[-1], piece.held[0], piece.held[-1]) for piece in found]
+
+
 @given(scenarios(memory=MEMORY), ORDERS, st.data())
 @settings(max_examples=50)
 def test_following_changes_nothing_and_a_fast_forward_notes_part_of_what_steps_note(
@@ -48,6 +54,7 @@ def test_following_changes_nothing_and_a_fast_forward_notes_part_of_what_steps_n
     for host in (fast, slow):
         assert list(host.outcomes.finish) == pytest.approx(list(alone.outcomes.finish), abs=0, nan_ok=True)
     assert set(noted.notes) <= set(every.notes)
+    assert ends(noted) == ends(every)
     assert len(evictions(noted.life())) == len(evictions(every.life())) == alone.outcomes.evictions[row]
 
 

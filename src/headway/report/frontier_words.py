@@ -82,12 +82,15 @@ def _between(stretch: Stretch) -> str:
 def _use_at_rate(found: Frontier) -> list[str]:
     """Say how full the cache is under each rule at one eviction in 100 requests, the fullest first."""
     labels = short_labels([curve.rule for curve in found.curves])
-    uses = {labels[curve.rule]: used_at(Line.of(curve), RATE) for curve in found.turned}
+    lines = {labels[curve.rule]: Line.of(curve) for curve in found.turned}
+    uses = {name: used_at(line, RATE) for name, line in lines.items()}
     known = sorted(((use, name) for name, use in uses.items() if use is not None), reverse=True)
     if not known:
         return []
-    (most, first), *others = known
-    parts = [f"{first} fills {use_text(most)} of the cache", *(f"{name} {use_text(use)}" for use, name in others)]
+    parts: list[str] = []
+    for use, name in known:
+        more = "at least " if lines[name].evictions.max() <= RATE else ""  # bolder settings may exist
+        parts.append(f"{name} {more}{use_text(use)}" if parts else f"{name} fills {more}{use_text(use)} of the cache")
     return [f"At {RATE:g} eviction in 100 requests {list_text(parts)}."]
 
 

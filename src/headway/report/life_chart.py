@@ -176,5 +176,5 @@ def _backs(life: Sequence[Piece], lost: Sequence[tuple[float, int]]) -> list[str
     for number, (time, _) in enumerate(lost):
         until = lost[number + 1][0] if number + 1 < len(lost) else math.inf
         again = next((piece.times[0] for piece in life if piece.phase == "decode" and piece.times[0] >= time), math.inf)
-        words.append(f", decodes again {seconds_text(again - time)} later" if again < until else "")
+        words.append(f", back after {seconds_text(again - time)}" if again < until else "")
     return words

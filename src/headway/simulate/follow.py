@@ -68,9 +68,9 @@ class FollowingScheduler(Scheduler):
         return batch
 
     def complete(self, batch: Batch, now: float, finished: Iterable[Sequence] = ()) -> None:
-        """Book the iteration; the request's end is noted at once."""
+        """Book the iteration, and note what is held after it: what follows until the next plan is quiet."""
         super().complete(batch, now, finished)
-        if self._seq is not None and self._seq.state not in _PHASES:
+        if self._seq is not None:
             self._note(self._seq, now)
 
     def life(self) -> Followed:
