@@ -26,7 +26,12 @@ class Order:
 
     Orders with a structure of their own override `push` and `candidate` instead, and whichever events they count.
     Requests that return from eviction go to the head in every order; `next` sees to that.
+
+    Attributes:
+        by_arrival: nobody is served before who came earlier, so that a shedding rule knows whose work is ahead.
     """
+
+    by_arrival: bool = False
 
     def __init__(self) -> None:
         self.returned: deque[Sequence] = deque()
@@ -168,6 +173,9 @@ class Shedding:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def watch(self, ledger: KvLedger, order: Order) -> None:
+        """Told once, when it gets its scheduler: the KV totals that it may read, and the order that it works beside."""
 
     def push(self, seq: Sequence, now: float) -> bool:
         """A request arrived; return True to refuse it at once."""

@@ -37,6 +37,7 @@ class Scheduler:
         kv_token_iterations: sum over all iterations of the live KV tokens.
         kv_peak: the most live KV tokens after any plan.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
+        demotions: requests demoted so far.
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
         asked_at: boundary, in seconds, at which the order last had the word.
@@ -77,6 +78,7 @@ class Scheduler:
         "decode_positions",
         "decodes",
         "demoted",
+        "demotions",
         "engine",
         "eviction",
         "evictions",
@@ -98,7 +100,7 @@ class Scheduler:
         "waiting",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - a line for each of its fields
         self,
         engine: EngineProfile,
         order: Order,
@@ -124,6 +126,7 @@ class Scheduler:
         self.kv_token_iterations: int = 0
         self.kv_peak: int = 0
         self.oom_events: int = 0
+        self.demotions: int = 0
         self.evictions: int = 0
         self.recomputed: int = 0
         self.quiet_chunk: int = 0
@@ -152,6 +155,7 @@ class Scheduler:
         )
         # Read in every iteration.
         self._sheds: bool = not shedding.idle
+        shedding.watch(self.ledger, order)
         self._slots: int = engine.slots
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
@@ -371,6 +375,7 @@ class Scheduler:
                 continue
             if self.shedding.demotes:
                 seq.state = DEMOTED
+                self.demotions += 1
                 self._blocked = False
                 self.order.remove(seq)
                 self.demoted[seq] = None
