@@ -47,10 +47,9 @@ class Drain:
         """Sequences that decode beside prompts, nearly."""
         return 0 if self._pausing else self.ledger.residents
 
-    @property
-    def space(self) -> int:
-        """Prompt positions that fit into an iteration now, at least 1."""
-        return max(min(self._budget - self.decodes * self._block, self._most), 1)
+    def space(self, decodes: int) -> int:
+        """Prompt positions that fit into an iteration beside so many decodes, at least 1."""
+        return max(min(self._budget - decodes * self._block, self._most), 1)
 
     def arrived(self, seq: Sequence) -> None:
         """A request waits."""
@@ -62,6 +61,7 @@ class Drain:
         self.waiting -= 1
         self.positions -= seq.prompt
         if seq.state != FILLING:
+            self._backlog = self._backlog and self.waiting > 0
             return
         if now > self._round:
             self._seconds *= _KEPT
@@ -76,6 +76,7 @@ class Drain:
 
     def pace(self) -> float:
         """Return the seconds that a waiting prompt position takes."""
-        space = self.space
-        modelled = self.fit.seconds(space, self.decodes, self.ledger.used + space) / space
+        decodes = self.decodes
+        space = self.space(decodes)
+        modelled = self.fit.seconds(space, decodes, self.ledger.used + space) / space
         return (self._budget * modelled + self._seconds) / (self._budget + self._admitted)

@@ -140,7 +140,7 @@ class Unreachable(Shedding):
     def _latest_start_now(self, seq: Sequence, ahead: int) -> float:
         """Return until when it must be started to be in time beside what runs now, in seconds."""
         drain, fit, used = self._drain, self._fit, self._ledger.used
-        filled = fit.prefill_seconds(seq.prompt, min(drain.space, self._chunk), drain.decodes, used)
+        filled = fit.prefill_seconds(seq.prompt, min(drain.space(drain.decodes), self._chunk), drain.decodes, used)
         running = self._ledger.residents + 1
         first = 0.0 if self._emitted else fit.seconds(0, running, used + seq.prompt)
         slo = seq.request.slo
@@ -151,8 +151,9 @@ class Unreachable(Shedding):
         if self._pausing:
             waits = behind * drain.pace() if steps else 0.0
             return self._start_for(seq, filled + first, filled + waits + fit.span_seconds(steps, 0, running, used))
-        mixed = min(steps, -(-behind // drain.space))
-        decoded = mixed * fit.seconds(drain.space, running, used) + fit.span_seconds(steps - mixed, 0, running, used)
+        space = drain.space(running)
+        mixed = min(steps, -(-behind // space))
+        decoded = mixed * fit.seconds(space, running, used) + fit.span_seconds(steps - mixed, 0, running, used)
         return self._start_for(seq, filled + first, filled + decoded)
 
     def _start_for(self, seq: Sequence, first: float, last: float) -> float:
