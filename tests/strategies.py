@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from headway.core.cost import CostModel, Linear, Piecewise, Roofline
 from headway.core.engine import EngineProfile
-from headway.core.request import Request
+from headway.core.request import Request, Slo
+from headway.policies.shares import Shares
 
 COSTS: list[CostModel] = [
     Piecewise(0.003, 2e-5, 64),
@@ -32,6 +33,22 @@ ORDERS = st.sampled_from(
         "shortest-work(aging=3)",
     ]
 )
+SHARING = st.sampled_from(
+    [
+        "fair-share",
+        "fair-share(inner=psf, w_in=0)",
+        "fair-share(inner=qba(k=1, gamma=0.3), charge=predicted)",
+        "fair-share(charge=admission)",
+        "fair-share(lift=waiting, w_out=0.5)",
+        "least-slack",
+        "least-slack(alpha=0, band=0.1)",
+        "least-slack(alpha=2, model=linear(c0=0.01, prefill=0.001, decode=0.001))",
+        "fair-share(inner=least-slack(band=0.1), nesting=slack-first)",
+        "fair-share(inner=least-slack(band=inf), nesting=slack-first)",
+        "fair-share(inner=least-slack)",
+        "combined(chunk=9, band=0.05)",
+    ]
+)
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
 PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
 MEMORY = [
@@ -44,17 +61,39 @@ MEMORY = [
     "past-future(reserve=0.2, window=10, lists=3, aggregate=mean, seed_length=3, seed_count=2)",
     "ema(reserve=0)",
 ]
+NOBODY = st.none()
+CLIENTS = st.integers(1, 12)
+PATIENCE = st.sampled_from([0.004, 0.01, 0.03, 0.1, 0.5, 1.0, 2.0, 7.0])
+
+
+TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
+
+
+PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None, 2.0)]
+
+
+def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
+    """A prefill share where the engine allows one, a reservation, or, most often, nothing."""
+    prefill = [0.0, 0.0, 0.1, 0.6] if engine.mode == "mixed" else [0.0]
+    reserves = [None, None, "share=0.3,after=0.05", "share=0.01,after=0,window=150", "share=1,after=1.0,window=3"]
+    return st.builds(Shares.of, st.sampled_from(prefill), st.sampled_from(reserves))
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """An engine, what it is asked to do, and who leaves when."""
+    """An engine, what it is asked to do, and who leaves when.
+
+    With `clients` the requests are sent in a closed loop of so many; `patience` is theirs, in seconds.
+    """
 
     engine: EngineProfile
     requests: list[Request]
     outputs: list[int]
     cancels: list[tuple[float, int]]
     eviction: str = "last-admitted"
+    shares: Shares = Shares()  # noqa: RUF009 - immutable
+    clients: int | None = None
+    patience: float | None = None
 
 
 @st.composite
@@ -81,7 +120,13 @@ def engines(draw: st.DrawFn, *, eviction: bool | None = None, memory: list[str] 
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, *, cancels: bool = False, eviction: bool | None = None, memory: list[str] = PROMPT_FIT
+    draw: st.DrawFn,
+    *,
+    cancels: bool = False,
+    eviction: bool | None = None,
+    memory: list[str] = PROMPT_FIT,
+    clients: st.SearchStrategy[int | None] = NOBODY,
+    patience: st.SearchStrategy[float | None] = NOBODY,
 ) -> Scenario:
     engine = draw(engines(eviction=eviction, memory=memory))
     count = draw(st.integers(1, 25))
@@ -92,11 +137,16 @@ def scenarios(
         arrival += gap
         predicted = draw(st.sampled_from(["short", "short", "long", None]))
         limit = draw(st.sampled_from([None, None, 30, 100]))
-        requests.append(Request(row, arrival, draw(st.integers(1, 90)), limit, predicted))
+        tenant, weight = draw(st.sampled_from(TENANTS))
+        prompt = draw(st.integers(1, 90))
+        slo = draw(st.sampled_from(PROMISES))
+        requests.append(Request(row, arrival, prompt, limit, predicted, tenant, None, 0, slo, weight))
     outputs = draw(st.lists(st.integers(0, 120), min_size=count, max_size=count))
     leaving: list[tuple[float, int]] = []
     if cancels:
         rows = draw(st.lists(st.integers(0, count - 1), unique=True, max_size=5))
         delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
         leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
-    return Scenario(engine, requests, outputs, leaving, draw(EVICTION))
+    return Scenario(
+        engine, requests, outputs, leaving, draw(EVICTION), draw(shares_for(engine)), draw(clients), draw(patience)
+    )

@@ -100,6 +100,26 @@ def test_a_demoted_request_that_memory_refuses_is_asked_once_a_round() -> None:
     assert [seq.id for seq in made.plan(6.0).admitted] == [1]
 
 
+def test_a_demoted_request_is_pushed_again_before_it_is_admitted() -> None:
+    events: list[tuple[str, int]] = []
+
+    class Told(Fcfs):
+        def push(self, seq: Sequence, now: float) -> bool:
+            events.append(("push", seq.id))
+            return super().push(seq, now)
+
+        def admitted(self, seq: Sequence, now: float) -> None:
+            events.append(("admitted", seq.id))
+
+        def remove(self, seq: Sequence) -> None:
+            events.append(("remove", seq.id))
+
+    made = Scheduler(ENGINE, Told(), PromptFit(1), Scripted(doomed=(0,), demotes=True), Eviction())
+    made.submit(Request(0, 0.0, 5), 0.0)
+    made.plan(0.0)
+    assert events == [("push", 0), ("remove", 0), ("push", 0), ("admitted", 0)]
+
+
 def test_a_demoted_request_can_be_cancelled() -> None:
     rule = Scripted(doomed=(0,), demotes=True)
     made, seqs = scheduler(rule, 5, 90)

@@ -61,6 +61,7 @@ def furnish(folder: Path) -> None:
     (folder / "renamed.csv").write_text("time,prompt_tokens,output_tokens\n0,10,5\n")
     for name in ("engine.toml", "own_order.py"):
         shutil.copy(ROOT / "examples" / name, folder / name)
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def printed(command: str) -> str:

@@ -17,10 +17,14 @@ from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.spec import parameters
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
+from headway.workload.tenants import TenantsFile, Terms
+from headway.workload.tenants_toml import GLOBAL, TERMS, TRAFFIC, tenants_from_toml
 from headway.workload.traces.azure import azure
+from headway.workload.traces.blis import BLIS
 from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
-from tests.docs.blocks import PAGES, ROOT
+from headway.workload.traffic import ARRIVAL_KINDS, Traffic, length_kinds
+from tests.docs.blocks import PAGES, ROOT, blocks
 
 DOCS = ROOT / "docs"
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -96,9 +100,41 @@ def test_every_workload_has_its_options_and_defaults():
 def test_every_column_of_a_trace_is_there():
     text = (DOCS / "traces.md").read_text()
     assert set(table(text)) >= {*REQUIRED, *OPTIONAL}
-    for form in (azure(0), VIDUR, MOONCAKE):
+    for form in (azure(0), VIDUR, MOONCAKE, BLIS):
         for column in (*form.required, *form.optional):
             assert f"`{column}`" in text, column
+
+
+def test_every_key_of_a_tenants_file_is_explained():
+    text = (DOCS / "tenants.md").read_text().partition("## The file")[2].partition("\n### ")[0]
+    given = [{key: cells[0] for key, cells in table(part).items()} for part in text.split("| key | default |")[1:]]
+    assert [set(keys) for keys in given] == [set(GLOBAL), {"name", *TERMS}, set(TRAFFIC)]
+    defaults = {key: value for keys in given for key, value in keys.items() if value != "none"}
+    assert defaults == {
+        "strict": f"`{str(TenantsFile('', ()).strict).lower()}`",
+        "name": "required",
+        "weight": f"`{Terms().weight}`",
+        "start": f"`{Traffic.start}`",
+    }
+
+
+def test_the_tenants_file_that_is_shown_is_one():
+    (block,) = blocks(DOCS / "tenants.md", "toml")
+    shown = tenants_from_toml(block.text, "shown.toml")
+    assert len(shown.draw()) > 500
+    assert shown.weights == {"chat": 2.0, "nightly": 1.0}
+
+
+@pytest.mark.parametrize(("heading", "kinds"), [("Arrivals", ARRIVAL_KINDS), ("Lengths", length_kinds(1))])
+def test_every_kind_of_arrivals_and_lengths_has_its_options(heading: str, kinds: dict[str, Any]):
+    part = (DOCS / "tenants.md").read_text().partition(f"### {heading}")[2].partition("\n#")[0]
+    assert {kind: cells[0] for kind, cells in table(part).items()} == {
+        kind: ", ".join(
+            f"`{name}`" if option.default is option.empty else f"`{name}` = {option.default}"
+            for name, option in parameters(make).items()
+        )
+        for kind, make in kinds.items()
+    }
 
 
 def paths(data: Any, path: str = "") -> set[str]:

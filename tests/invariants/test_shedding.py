@@ -122,7 +122,9 @@ def test_nobody_starts_after_the_latest_start(scenario: Scenario, order: str, ru
     shedding = made.shedding
     assert isinstance(shedding, Unreachable)
     for seq in made.seqs:
-        latest = shedding.latest_start(seq)
+        latest = shedding.latest_start(
+            Sequence(seq.request, seq.ticket, scenario.engine.longest_answer)
+        )  # as it arrived
         ended = host.outcomes.finish[seq.id]
         if seq.start >= 0.0:
             assert seq.start <= latest + 1e-9 * (1.0 + abs(latest))
@@ -192,8 +194,6 @@ class Checked(Kept):
     def submit(self, request: Request, now: float) -> Sequence:
         rule = self.shedding
         assert isinstance(rule, Unreachable)
-        if not hasattr(self, "walk"):
-            self.walk = Walk(rule, self.order.by_arrival)
         walk = self.walk
         walk.waiting = [seq for seq in walk.waiting if seq.state == 0 and seq.start < 0]
         probe = Sequence(request, 10_000, self.engine.longest_answer)
@@ -221,6 +221,8 @@ class Checked(Kept):
 def test_the_line_answers_as_a_walk_over_everybody(scenario: Scenario, order: str, safety: float) -> None:
     rules = Policy.of(order, shedding=f"reject(safety={safety})").rules(scenario.engine)
     made = Checked(scenario.engine, *rules)
+    assert isinstance(made.shedding, Unreachable)
+    made.walk = Walk(made.shedding, made.order.by_arrival)
     SteppingHost(made, scenario.requests, scenario.outputs, scenario.engine.cost).run()
 
 

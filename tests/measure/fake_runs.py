@@ -61,6 +61,9 @@ def outcome(id_: int, **given: object) -> dict[str, object]:
         "id": id_,
         "tenant": "default",
         "class": None,
+        "ttft_slo": None,
+        "itl_slo": None,
+        "completion_slo": None,
         "arrival": float(id_),
         "start": id_ + 1.0,
         "first_token": id_ + 1.5,
@@ -85,6 +88,14 @@ REJECTED = {
     "output_tokens": 0,
     "outcome": "rejected",
     "reason": "kv_capacity",
+}
+
+LEFT = {
+    "first_token": None,
+    "largest_gap": None,
+    "output_tokens": 0,
+    "outcome": "cancelled",
+    "reason": "client_left",
 }
 
 

@@ -25,11 +25,13 @@ def test_a_class_that_only_one_policy_has_is_null_for_the_other():
 
 
 def test_a_row_a_request_with_the_columns_that_were_asked_for():
-    frame = request_frame(record([outcome(3), outcome(4, **REJECTED)], policy="psf", seed=9))
+    promised = {"class": "chat", "ttft_slo": 2.0, "completion_slo": 60.0}
+    frame = request_frame(record([outcome(3, **promised), outcome(4, **REJECTED)], policy="psf", seed=9))
     assert ",".join(frame.columns) == (
         "policy,seed,id,tenant,arrival,start,first_token,finish,wait,prompt_tokens,output_tokens,predicted,"
-        "true_class,outcome"
+        "true_class,outcome,class,ttft_slo,itl_slo,completion_slo"
     )
-    assert frame.row(0) == ("psf", 9, 3, "default", 3.0, 4.0, 4.5, 6.0, 1.0, 10, 5, "short", "short", "finished")
+    assert frame.row(0)[:14] == ("psf", 9, 3, "default", 3.0, 4.0, 4.5, 6.0, 1.0, 10, 5, "short", "short", "finished")
+    assert frame.row(0)[14:] == ("chat", 2.0, None, 60.0)
     assert frame["wait"].to_list() == [1.0, None]
     assert frame.schema["seed"] == pl.Int64

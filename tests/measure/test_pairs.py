@@ -79,3 +79,14 @@ def test_turned_round_it_says_the_same():
     assert back.relative == pytest.approx(-1 / 3)
     assert back.ci95 is not None
     assert back.ci95.to_list() == [-1.0, -1.0]
+
+
+def test_runs_of_clients_are_paired_by_id_whatever_their_arrivals():
+    """In a closed loop each run has arrival times of its own: sorted by these, 2 comes first in b."""
+    a = record([outcome(0, arrival=0.0, start=3.0), outcome(2, arrival=5.0, start=14.0)], policy="a")
+    rows = [
+        outcome(0, arrival=7.0, start=None),
+        outcome(1, arrival=1.0, start=50.0),
+        outcome(2, arrival=2.0, start=10.0),
+    ]
+    assert pair([a], [record(rows, policy="b")]).difference == 1.0

@@ -16,6 +16,9 @@ def test_hosts_and_readers_agree_on_the_columns():
         "id",
         "tenant",
         "class",
+        "ttft_slo",
+        "itl_slo",
+        "completion_slo",
         "arrival",
         "start",
         "first_token",
@@ -41,7 +44,7 @@ def test_hosts_and_readers_agree_on_the_fields():
     assert fields(Segments) == "clock steps first last"
     assert fields(Totals) == (
         "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
-        "kv_capacity kv_token_iterations kv_peak oom_events"
+        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens"
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "

@@ -12,6 +12,7 @@ from headway.core.kv import KvLedger
 from headway.core.request import Request
 from headway.core.sequence import CANCELLED, FILLING, Sequence
 from headway.policies.fit import OnlineFit
+from headway.policies.order.fcfs import Fcfs
 from headway.policies.shedding.drain import Drain
 from headway.policies.shedding.line import Line
 
@@ -62,7 +63,7 @@ ENGINE = EngineProfile("x", 100, 20, 1000, Linear(0.1, 0.01, 0.02, 0.0), chunk_c
 
 
 def drain(engine: EngineProfile = ENGINE) -> Drain:
-    return Drain(engine, OnlineFit(engine), KvLedger(engine.kv_capacity, engine.decode_block))
+    return Drain(engine, OnlineFit(engine), KvLedger(engine.kv_capacity, engine.decode_block), Fcfs())
 
 
 def admit(of: Drain, now: float, *seqs: Sequence) -> None:

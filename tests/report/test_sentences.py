@@ -2,7 +2,7 @@ import numpy as np
 
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.report.sentences import answer, question
-from tests.measure.fake_runs import REJECTED, outcome, record, residence, waiting_run
+from tests.measure.fake_runs import LEFT, REJECTED, outcome, record, residence, waiting_run
 from tests.report.comparisons import of_waits, typical
 
 
@@ -89,3 +89,20 @@ def test_nothing_was_started():
     run = record([outcome(0, **REJECTED)], residence=residence())
     assert answer(Comparison.of({}, {"fcfs": [run]})) == "No request was started, so there is nothing to compare."
     assert answer(ComparisonBuilder({}).build()) == "No request was started, so there is nothing to compare."
+
+
+def test_a_closed_loop_and_clients_that_leave_are_no_overload():
+    """Somebody always waits, and waits do not grow with the trace."""
+    waits = {"a": [50.0] * 40, "b": [60.0] * 40}
+    assert "keep up" in answer(of_waits(waits))
+    assert "keep up" in answer(of_waits(waits, clients=None, patience=None))
+    assert "keep up" not in answer(of_waits(waits, clients=30))
+    assert "keep up" not in answer(of_waits(waits, patience=70.0))
+
+
+def test_it_is_said_whose_clients_left():
+    builder = ComparisonBuilder({})
+    builder.add(waiting_run("a", [1.0, 1.0]))
+    builder.add(record([outcome(0), outcome(1, **LEFT)], policy="b", residence=residence()))
+    text = answer(builder.build())
+    assert "Clients left before their answer was complete: b 1 of 2; who was never started has no wait." in text

@@ -1,6 +1,10 @@
+import dataclasses
+
 import pytest
 
+from headway.measure.comparison import Comparison
 from headway.report.tables import Column, Table, differences_table, engine_table, tokens_table, waiting_table
+from tests.measure.fake_runs import LEFT, TOTALS, outcome, record
 from tests.report.comparisons import of_waits, typical
 
 
@@ -83,3 +87,15 @@ def test_a_difference_without_interval_is_unknown():
     assert differences_table(of_waits({"a": [2.0], "b": [2.0]}))[0] == (
         "a against b", "0 s", "0 %", "\N{EN DASH}", "unknown"
     )  # fmt: skip
+
+
+def test_cancelled_requests_and_wasted_tokens_are_shown_where_clients_may_leave_or_left():
+    def shown(comparison: Comparison) -> list[tuple[str, tuple[str, ...]]]:
+        names = {"Cancelled", "Expired", "Tokens"}
+        return [(c.name, c.cells) for c in engine_table(comparison).columns if c.name in names]
+
+    assert shown(of_waits({"a": [1.0]})) == []
+    assert shown(of_waits({"a": [1.0]}, patience=60.0)) == [("Cancelled", ("0",)), ("Tokens", ("0",))]
+    totals = dataclasses.replace(TOTALS, wasted_tokens=12_345)
+    left = Comparison.of({}, {"fcfs": [record([outcome(0), outcome(1, **LEFT)], totals=totals)]})
+    assert shown(left) == [("Cancelled", ("1",)), ("Tokens", ("12,345",))]

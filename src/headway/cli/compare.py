@@ -13,6 +13,7 @@ import typer
 
 from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     EvictOption,
     HtmlOption,
@@ -21,13 +22,17 @@ from headway.cli.options import (
     LimitOption,
     LongToShortOption,
     MemoryOption,
+    PatienceOption,
+    PrefillShareOption,
     RateOption,
     RequestsOption,
+    ReserveOption,
     SeedOption,
     SeedsOption,
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
     read_engine,
     read_seeds,
     read_source,
@@ -39,14 +44,16 @@ from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
+from headway.policies.shares import Shares
 from headway.report.files import write_whole
 from headway.report.html import write_html
+from headway.simulate.run import checked_clients
 from headway.studies.compare import DEFAULT_POLICIES
 from headway.studies.compare import compare as run_comparison
 
 
 def compare(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,8 +63,11 @@ def compare(
             show_default="fcfs, psf, aa, qba",
         ),
     ] = None,
+    *,
     memory: MemoryOption = None,
     evict: EvictOption = None,
+    prefill_share: PrefillShareOption = 0.0,
+    reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -67,9 +77,12 @@ def compare(
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run policies side by side on the same requests.
 
@@ -81,12 +94,20 @@ def compare(
         "--requests": output("--requests", requests, (".csv", ".parquet")),
     }
     chosen = policy or DEFAULT_POLICIES
-    check_apart((source, engine, *own_files(chosen)), outputs)
+    check_apart((source, tenants, engine, *own_files(chosen)), outputs)
     where = read_source(
-        source, limit=limit, rate=rate, scale_lengths=scale_lengths, epsilon_sl=epsilon_sl, epsilon_ls=epsilon_ls
+        source,
+        tenants=tenants,
+        limit=limit,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
+    shares = Shares.of(prefill_share, reserve)
     agreement = None if sla is None else Sla.parse(sla)
+    clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
@@ -101,7 +122,10 @@ def compare(
                 profile,
                 memory=memory or (),
                 evict=evict or (),
+                shares=shares,
                 sla=agreement,
+                clients=clients,
+                patience=patience,
                 seeds=read_seeds(seed, seeds),
                 command=shlex.join(["headway", *sys.argv[1:]]),
                 progress=progress,

@@ -13,16 +13,29 @@ from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import Trace, read_trace, workloads
+from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workloads
+from headway.workload.tenants_toml import is_tenants
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
 
 SourceArgument = Annotated[
-    str,
+    str | None,
     typer.Argument(
         metavar="TRACE|WORKLOAD",
-        help="A trace file (see 'headway trace --help'), or a named workload such as qba-paper or qba-paper(rate=30).",
+        help=(
+            "A trace file (see 'headway trace --help'), a tenants file (.toml), or a named workload such as qba-paper "
+            "or qba-paper(rate=30)."
+        ),
+        show_default=False,
+    ),
+]
+TenantsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tenants",
+        metavar="FILE",
+        help="A tenants file (TOML): promises and weights of a trace's tenants; without a trace, the requests too.",
         show_default=False,
     ),
 ]
@@ -77,6 +90,24 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"'{text}' is not a number") from None
 
 
+PrefillShareOption = Annotated[
+    float,
+    typer.Option(
+        "--prefill-share",
+        parser=_number,
+        metavar="S",
+        help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
+    ),
+]
+ReserveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reserve",
+        metavar="LIMITS",
+        help="A share of the iterations in which whoever waited too long goes first: share=0.1,after=5,window=200.",
+        show_default=False,
+    ),
+]
 RateOption = Annotated[
     float | None,
     typer.Option(
@@ -84,6 +115,24 @@ RateOption = Annotated[
         metavar="R",
         help="Scale time so that this many requests arrive a second.",
         show_default=False,
+    ),
+]
+ClientsOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=_whole_number,
+        metavar="N",
+        help="Let N clients send the requests, each its next one when its last one has ended (a closed loop).",
+        show_default="arrivals as they are",
+    ),
+]
+PatienceOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="A client leaves after so many seconds without a token; its request is cancelled.",
+        show_default="for ever",
     ),
 ]
 LengthsOption = Annotated[
@@ -138,8 +187,9 @@ def read_seeds(first: int, count: int) -> range:
 
 
 def read_source(
-    text: str,
+    text: str | None,
     *,
+    tenants: str | None = None,
     limit: int | None,
     rate: float | None,
     scale_lengths: float | None,
@@ -148,17 +198,39 @@ def read_source(
 ) -> Source:
     """Return the source that a command's first argument names: a file where there is one, else a workload.
 
+    Without that argument, `tenants` is the source; beside it, a tenants file gives promises and weights to its tenants.
+
     Raises:
-        InvalidInput: it is neither, the file cannot be read, or a change is out of range.
+        InvalidInput: it is neither, a file cannot be read, or a change is out of range.
     """
+    file = None if tenants is None else read_tenants_file(tenants)
+    origin = file if text is None else _origin(text)
+    if origin is None:
+        raise InvalidInput(
+            "TRACE|WORKLOAD is missing; give a trace file or a workload such as qba-paper, or --tenants FILE"
+        )
+    if isinstance(origin, TenantsFile) and file not in (None, origin):
+        raise InvalidInput(f"{text} is a tenants file, and --tenants {tenants} is another; give one of them")
     return Source(
-        _origin(text),
+        origin,
         limit=None if limit is None else whole("--limit", limit, 1, MOST_REQUESTS),
         rate=None if rate is None else _positive("--rate", rate),
         length_factor=None if scale_lengths is None else _positive("--scale-lengths", scale_lengths),
         epsilon_sl=number("--epsilon-sl", epsilon_sl, 0, 1),
         epsilon_ls=number("--epsilon-ls", epsilon_ls, 0, 1),
+        tenants=None if isinstance(origin, TenantsFile) else file,
     )
+
+
+def read_tenants_file(text: str) -> TenantsFile:
+    """Return the file that `--tenants` names.
+
+    Raises:
+        InvalidInput: there is none, or it is no tenants file.
+    """
+    if not text:
+        raise InvalidInput("--tenants is empty; expected a tenants file")
+    return read_tenants(text)
 
 
 def read_engine(text: str | None) -> EngineProfile | None:
@@ -183,11 +255,11 @@ def read_engine(text: str | None) -> EngineProfile | None:
     return engine_from_toml(content, path.stem)
 
 
-def _origin(text: str) -> Trace | str:
+def _origin(text: str) -> Trace | TenantsFile | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
     if exists(text):
-        return read_trace(text)
+        return read_tenants(text) if is_tenants(text) else read_trace(text)
     try:
         name = parse_spec(text).name
     except InvalidInput:

@@ -8,27 +8,33 @@ import typer
 
 from headway.cli import compare as comparing
 from headway.cli.options import (
+    ClientsOption,
     EngineOption,
     HtmlOption,
     JsonOption,
     LengthsOption,
     LimitOption,
     LongToShortOption,
+    PatienceOption,
+    PrefillShareOption,
     RateOption,
     RequestsOption,
+    ReserveOption,
     SeedOption,
     SeedsOption,
     ShortToLongOption,
     SlaOption,
     SourceArgument,
+    TenantsOption,
 )
 
 
 def simulate(
-    source: SourceArgument,
+    source: SourceArgument = None,
     policy: Annotated[
         str, typer.Option("--policy", metavar="SPEC", help="A policy, or an own order as my_module:MyOrder.")
     ] = "fcfs",
+    *,
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="SPEC", help="A memory rule.", show_default="the engine's"),
@@ -39,6 +45,8 @@ def simulate(
             "--evict", metavar="SPEC", help="Who gives way when memory runs out.", show_default="last-admitted"
         ),
     ] = None,
+    prefill_share: PrefillShareOption = 0.0,
+    reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
@@ -48,9 +56,12 @@ def simulate(
     epsilon_sl: ShortToLongOption = 0.0,
     epsilon_ls: LongToShortOption = 0.0,
     sla: SlaOption = None,
+    clients: ClientsOption = None,
+    patience: PatienceOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
     requests: RequestsOption = None,
+    tenants: TenantsOption = None,
 ) -> None:
     """Run one policy.
 
@@ -58,19 +69,24 @@ def simulate(
     """
     comparing.compare(
         source,
-        [policy],
-        [memory] if memory is not None else None,
-        [evict] if evict is not None else None,
-        engine,
-        rate,
-        scale_lengths,
-        limit,
-        seed,
-        seeds,
-        epsilon_sl,
-        epsilon_ls,
-        sla,
-        json,
-        html,
-        requests,
+        policy=[policy],
+        memory=None if memory is None else [memory],
+        evict=None if evict is None else [evict],
+        prefill_share=prefill_share,
+        reserve=reserve,
+        engine=engine,
+        rate=rate,
+        scale_lengths=scale_lengths,
+        limit=limit,
+        seed=seed,
+        seeds=seeds,
+        epsilon_sl=epsilon_sl,
+        epsilon_ls=epsilon_ls,
+        sla=sla,
+        json=json,
+        html=html,
+        requests=requests,
+        tenants=tenants,
+        clients=clients,
+        patience=patience,
     )

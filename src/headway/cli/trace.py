@@ -13,13 +13,16 @@ from headway.cli.console import err, out, write_json, writing
 from headway.cli.options import JsonOption, _whole_number
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import plain_table
+from headway.cli.tenants import print_tenants, tenants_json
 from headway.core.errors import InvalidInput
 from headway.core.spec import whole
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.stability import BINS as LENGTH_BINS
 from headway.measure.stability import Floats, Stability
 from headway.measure.stability import stability as compare_windows
-from headway.workload import Trace, read_trace
+from headway.workload import Trace, read_tenants, read_trace
+from headway.workload.shares import shares
+from headway.workload.tenants_toml import is_tenants
 
 BINS = 12
 WIDTH = 44
@@ -50,17 +53,21 @@ ImagesOption = Annotated[
 
 
 def trace(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A trace in any known format.", show_default=False)],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A trace in any known format, or a tenants file.", show_default=False),
+    ],
     stability: StabilityOption = False,
     tokens_per_image: ImagesOption = 0,
     json: JsonOption = None,
     html: HeatMapOption = None,
 ) -> None:
-    """Say what is in a trace: rows, span, rate, burstiness, lengths.
+    """Say what is in a trace: rows, span, rate, burstiness, lengths, tenants.
 
     Formats are told apart by their columns: Azure 2023-2025 CSV (TIMESTAMP, ContextTokens, GeneratedTokens), Vidur CSV,
-    BurstGPT CSV, timed JSON lines as of Mooncake (timestamp, input_length, output_length), and our own CSV or Parquet
-    (arrival, prompt_tokens, output_tokens and optional columns). ServeGen is a folder of chunk-i-trace.csv files.
+    BurstGPT CSV, BLIS TraceV2 CSV, timed JSON lines as of Mooncake (timestamp, input_length, output_length), and our
+    own CSV or Parquet (arrival, prompt_tokens, output_tokens and optional columns). ServeGen is a folder of
+    chunk-i-trace.csv files. Of a tenants file (.toml), the requests of seed 0 are shown.
 
     Example: headway trace AzureLLMInferenceTrace_conv.csv --stability
     """
@@ -71,7 +78,7 @@ def trace(
     target, picture = json_output(json), output("--html", html, (".html", ".png", ".svg"))
     check_apart((file,), {"--json": target, "--html": picture})
     images = whole("--tokens-per-image", tokens_per_image, 0, MOST_IMAGE_TOKENS)
-    found = read_trace(file, tokens_per_image=images)
+    found = read_tenants(file).draw() if is_tenants(file) else read_trace(file, tokens_per_image=images)
     similar = compare_windows(found.frame["output_tokens"]) if stability else None
     if picture is not None and similar is not None:
         _draw(similar, found, picture)
@@ -124,6 +131,7 @@ def _facts(found: Trace) -> dict[str, object]:
         "columns": found.frame.columns,
         "prompt_tokens": _lengths(found, "prompt_tokens"),
         "output_tokens": _lengths(found, "output_tokens"),
+        "tenants": tenants_json(shares(found)),
         "notes": list(found.notes),
     }
 
@@ -146,6 +154,7 @@ def _print(found: Trace) -> None:
         lengths = _lengths(found, column)
         rows.append((column.removesuffix("_tokens"), *(f"{lengths[name] or 0:,.0f}" for name in STATISTICS)))
     out.print(plain_table(heads, rows, right=range(1, 6)))
+    print_tenants(shares(found), out)
     for column in ("prompt_tokens", "output_tokens"):
         out.print(f"{column.removesuffix('_tokens')} tokens", style="bold")
         _print_histogram(found.frame[column].to_numpy())

@@ -29,6 +29,7 @@ class Request(NamedTuple):
         label: the client's own class name.
         priority: higher is more urgent.
         slo: what was promised.
+        weight: its tenant's share of the service beside the others', above 0.
     """
 
     id: int
@@ -40,3 +41,4 @@ class Request(NamedTuple):
     label: str | None = None
     priority: int = 0
     slo: Slo | None = None
+    weight: float = 1.0

@@ -29,9 +29,14 @@ class Order:
 
     Attributes:
         by_arrival: nobody is served before who came earlier, so that a shedding rule knows whose work is ahead.
+        choosy: it may pass over requests that do not fit the positions left in an iteration.
+        chunk_cap: the most prompt positions that it lets one request take in an iteration; None for no more than the
+            engine does.
     """
 
     by_arrival: bool = False
+    choosy: bool = False
+    chunk_cap: int | None = None
 
     def __init__(self) -> None:
         self.returned: deque[Sequence] = deque()
@@ -110,6 +115,10 @@ class Order:
     def steady_until(self, now: float) -> float:
         """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
         return math.inf
+
+    def steady_for(self) -> int:
+        """For how many quiet iterations from now do the last answers hold? Asked where iterations change them."""
+        raise NotImplementedError
 
 
 class MemoryRule:

@@ -12,10 +12,12 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
+from headway.core.prefill_share import PrefillShare
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, REJECTED, WAITING, Sequence
@@ -36,6 +38,7 @@ class Scheduler:
         iterations: iterations planned so far, decode positions and prompt positions in them.
         kv_token_iterations: sum over all iterations of the live KV tokens.
         kv_peak: the most live KV tokens after any plan.
+        pauses: some iterations run prompts alone while others wait to decode.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
         demotions: requests demoted so far.
         evictions: evictions so far.
@@ -62,6 +65,7 @@ class Scheduler:
         "_memory_listens",
         "_memory_looks",
         "_order_admits",
+        "_order_counts",
         "_order_finishes",
         "_order_gone",
         "_order_prefills",
@@ -71,6 +75,7 @@ class Scheduler:
         "_partial_limit",
         "_planned_at",
         "_prefill_first",
+        "_share",
         "_sheds",
         "_slots",
         "_tickets",
@@ -90,6 +95,7 @@ class Scheduler:
         "oom_events",
         "order",
         "partials",
+        "pauses",
         "prefill_positions",
         "quiet_chunk",
         "quiet_open",
@@ -100,13 +106,14 @@ class Scheduler:
         "waiting",
     )
 
-    def __init__(  # noqa: PLR0915 - a line for each of its fields
+    def __init__(
         self,
         engine: EngineProfile,
         order: Order,
         memory: MemoryRule,
         shedding: Shedding,
         eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
@@ -138,12 +145,32 @@ class Scheduler:
         self.asked_at: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
-        # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
+        self._listen(order, memory)
+        # Read in every iteration.
+        self._sheds: bool = not shedding.idle
+        shedding.watch(self.ledger, order)
+        self._slots: int = engine.slots
+        self._block: int = engine.decode_block
+        self._budget: int = engine.token_budget
+        self._capacity: int = engine.kv_capacity
+        self._longest_answer: int = engine.longest_answer
+        self._chunk_cap: int = min(engine.chunk_cap or engine.token_budget, order.chunk_cap or engine.token_budget)
+        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
+        self._interval: int = engine.admission_interval
+        self._eviction: bool = engine.eviction
+        self._prefill_first: bool = engine.mode == "prefill-first"
+        self._share: PrefillShare | None = PrefillShare(prefill_share, engine.token_budget) if prefill_share else None
+        self.pauses: bool = self._prefill_first or self._share is not None
+        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
+
+    def _listen(self, order: Order, memory: MemoryRule) -> None:
+        """Find out which events the rules listen to: a call for nothing costs more than everything else in it."""
         self._order_admits: bool = type(order).admitted is not Order.admitted
         self._order_prefills: bool = type(order).prefilled is not Order.prefilled
         self._order_finishes: bool = type(order).finished is not Order.finished
         self._order_gone: bool = type(order).gone is not Order.gone
         self._order_ran: bool = type(order).ran is not Order.ran
+        self._order_counts: bool = type(order).steady_for is not Order.steady_for
         self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
             getattr(type(memory), event) is not getattr(MemoryRule, event)
@@ -153,20 +180,6 @@ class Scheduler:
         self._ask: Callable[[float, int, Sequence | None], Sequence | None] = (
             order.candidate if type(order).next is Order.next else order.next
         )
-        # Read in every iteration.
-        self._sheds: bool = not shedding.idle
-        shedding.watch(self.ledger, order)
-        self._slots: int = engine.slots
-        self._block: int = engine.decode_block
-        self._budget: int = engine.token_budget
-        self._capacity: int = engine.kv_capacity
-        self._longest_answer: int = engine.longest_answer
-        self._chunk_cap: int = engine.chunk_cap or engine.token_budget
-        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
-        self._interval: int = engine.admission_interval
-        self._eviction: bool = engine.eviction
-        self._prefill_first: bool = engine.mode == "prefill-first"
-        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
     def submit(self, request: Request, now: float) -> Sequence:
         """Take in a request that arrives now; return its sequence.
@@ -215,7 +228,7 @@ class Scheduler:
         if self._sheds:
             self._shed(batch, now)
         space = self._budget
-        pausing = self._prefill_first
+        pausing = self._prefill_first or (self._share is not None and self._share.is_due and bool(self.partials))
         if self.decodes and not pausing:
             self._decode(batch, now, ending)
             space -= batch.decode_positions
@@ -232,6 +245,8 @@ class Scheduler:
             self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
             if not batch.chunks:
                 return batch
+        if self._share is not None and (self.partials or pausing):
+            self._share.owe(1, batch.prefill_positions)
         batch.context = used = ledger.used
         self.iterations += 1
         self.decode_positions += batch.decode_positions
@@ -306,14 +321,20 @@ class Scheduler:
             steps = (seq.prompt - seq.filled - 1) // chunk
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
+            if self._share is not None:
+                steps = min(steps, self._share.due_in(chunk))
+                if steps < 1:
+                    return 0
             open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
             self.quiet_chunk = chunk
             growth += chunk
         self.quiet_until = math.inf
-        self.quiet_open = open_
+        self.quiet_open = open_ or self._order_rested  # it charges by the clock at which somebody arrives
         if open_ and self.waiting:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self.asked_at)
+                if self._order_counts:
+                    steps = min(steps, self.order.steady_for())
             elif self._round_is_due():
                 return 0
             else:
@@ -357,6 +378,8 @@ class Scheduler:
             seq.filled += filled
             ledger.unfilled -= filled
             self.prefill_positions += filled
+            if self._share is not None:
+                self._share.owe(steps, chunk)
             if seq.evictions:
                 self._count_again(seq, filled)
         if self._order_rested:
@@ -553,7 +576,8 @@ class Scheduler:
             if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
                 seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
-                self._blocked = refused is None or memory.steady
+                # Where prompts took some of the space, a choosy order may name another one in the next iteration.
+                self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
                 return
             if residents and not memory.fits(seq, ledger):
                 refused = seq
@@ -561,6 +585,8 @@ class Scheduler:
             refused = None
             if seq.state == DEMOTED:
                 del self.demoted[seq]
+                seq.state = WAITING
+                order.push(seq, now)  # back in its hands, since it hears of the admission
             seq.state = FILLING
             if self._sheds and seq.start < 0:
                 self.shedding.left(seq, now)

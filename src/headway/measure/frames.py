@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from headway.measure.comparison import Comparison, plain
-from headway.measure.record import RunRecord
+from headway.measure.record import PROMISES, RunRecord
 
 
 def policy_frame(comparison: Comparison) -> pl.DataFrame:
@@ -39,6 +39,8 @@ def request_frame(record: RunRecord) -> pl.DataFrame:
         "predicted",
         "true_class",
         "outcome",
+        "class",
+        *PROMISES,
     )
 
 

@@ -18,10 +18,14 @@ import polars as pl
 
 from headway.measure.memory import MemoryUse
 
+PROMISES = ("ttft_slo", "itl_slo", "completion_slo")
+"""What a request may have been promised, in seconds: columns of traces and of `RunRecord.outcomes`."""
+
 OUTCOME_SCHEMA: dict[str, type[pl.DataType]] = {
     "id": pl.String,
     "tenant": pl.String,
     "class": pl.String,
+    **dict.fromkeys(PROMISES, pl.Float64),
     "arrival": pl.Float64,
     "start": pl.Float64,
     "first_token": pl.Float64,
@@ -88,6 +92,8 @@ class Totals:
         kv_token_iterations: sum over iterations of live KV tokens.
         kv_peak: most live KV tokens in any iteration.
         oom_events: iterations in which live KV exceeded the capacity.
+        wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
+            computed again after an eviction is not in it.
     """
 
     iterations: int
@@ -101,6 +107,7 @@ class Totals:
     kv_token_iterations: int
     kv_peak: int
     oom_events: int
+    wasted_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,8 @@ class RunRecord:
         seed: the seed of the run.
         outcomes: a row a request (`OUTCOME_SCHEMA`). `start` is null if it was never scheduled, `first_token`
             null if none came, `finish` is the end of the request whatever the outcome, `predicted` is
-            "short", "long" or a number as text, `largest_gap` is null with fewer than two deliveries.
+            "short", "long" or a number as text, `largest_gap` is null with fewer than two deliveries. A promise
+            (`PROMISES`, seconds) is null where none was given.
             `outcome` is "finished", "rejected", "cancelled" or "expired", and `reason` says why where that is
             not plain.
         segments: the decode iterations.

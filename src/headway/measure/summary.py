@@ -54,7 +54,8 @@ class Summary:
         seeds: the seeds that the figures are of.
         finished: requests that got all their tokens.
         rejected: requests turned away; these have no wait, so read the waits beside this count.
-        cancelled: requests that their client took back.
+        cancelled: requests whose client left.
+        wasted_tokens: prompt positions computed and tokens generated for these.
         expired: requests whose deadline passed.
         backlog: requests that were waiting when the last one arrived.
         latency: waits and latencies of all requests.
@@ -102,6 +103,7 @@ class Summary:
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
     sla: Service | None = None
+    wasted_tokens: float = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
@@ -116,6 +118,7 @@ class Summary:
             "cancelled": self.cancelled,
             "expired": self.expired,
             "backlog": self.backlog,
+            "wasted_tokens": self.wasted_tokens,
             **latency,
             "classes": {name: one.to_dict() for name, one in self.classes.items()},
             "predicted": {name: one.to_dict() for name, one in self.predicted.items()},
@@ -184,6 +187,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         memory=record.memory,
         steady_memory=record.steady_memory,
         sla=None if sla is None else service(record, sla),
+        wasted_tokens=totals.wasted_tokens,
     )
 
 
@@ -233,6 +237,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         memory=_uses([one.memory for one in summaries]),
         steady_memory=_uses([one.steady_memory for one in summaries]),
         sla=_services([one.sla for one in summaries]),
+        wasted_tokens=count("wasted_tokens"),
     )
 
 

@@ -38,7 +38,8 @@ _TOKENS = (
 )
 _ENGINE = (
     "Throughput is of finished requests, over the time from the first arrival to the last finish. Batch is "
-    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it."
+    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it. "
+    "Cancelled are requests whose clients left; wasted tokens, if any, were computed for these."
 )
 
 _MEMORY = (

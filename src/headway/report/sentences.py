@@ -35,7 +35,7 @@ def answer(comparison: Comparison) -> str:
     if not known:
         return "No request was started, so there is nothing to compare."
     sentences = [_alone(known[0])] if len(known) == 1 else _among(comparison, known)
-    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison)])
+    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison), *_left(comparison)])
 
 
 def _alone(summary: Summary) -> str:
@@ -101,7 +101,12 @@ def _price(best: Summary, known: Sequence[Summary], labels: dict[str, str]) -> l
 
 
 def _overload(comparison: Comparison) -> list[str]:
-    """Say it where the engine does not keep up under any policy: the waits are then of the trace's length."""
+    """Say it where the engine does not keep up under any policy: the waits are then of the trace's length.
+
+    Not where clients send by what they get, or leave: then waits do not grow with the trace.
+    """
+    if any(comparison.settings.get(name) is not None for name in ("clients", "patience")):
+        return []
     shares = [one.backlog / one.latency.requests for one in comparison.policies if one.latency.requests]
     if not shares or min(shares) < BACKLOG:
         return []
@@ -119,6 +124,19 @@ def _turned_away(comparison: Comparison) -> list[str]:
         f"{labels[one.policy]} {count_text(one.rejected)} of {count_text(one.latency.requests)}" for one in rejecting
     ]
     return [f"Rejected requests have no wait and do not count in it: {list_text(shares)}."]
+
+
+def _left(comparison: Comparison) -> list[str]:
+    """Say whose clients left: those that were never started have no wait, and those that were are not finished."""
+    labels = short_labels([summary.policy for summary in comparison.policies])
+    shares = [
+        f"{labels[one.policy]} {count_text(one.cancelled)} of {count_text(one.latency.requests)}"
+        for one in comparison.policies
+        if one.cancelled
+    ]
+    if not shares:
+        return []
+    return [f"Clients left before their answer was complete: {list_text(shares)}; who was never started has no wait."]
 
 
 def _mean(summary: Summary) -> float:

@@ -76,7 +76,7 @@ def tokens_table(comparison: Comparison) -> Table:
 
 
 def engine_table(comparison: Comparison) -> Table:
-    """Return what the engine did: throughput, use of batch and KV cache, and who was turned away."""
+    """Return what the engine did: throughput, use of batch and KV cache, who got no answer, what was in vain."""
     policies = comparison.policies
     columns = [
         _plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
@@ -88,12 +88,14 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
-    for name, values in (
-        ("Cancelled", [s.cancelled for s in policies]),
-        ("Expired", [s.expired for s in policies]),
+    patient = comparison.settings.get("patience") is not None
+    for group, name, values, wanted in (
+        ("Requests", "Cancelled", [s.cancelled for s in policies], patient),
+        ("Requests", "Expired", [s.expired for s in policies], False),
+        ("Wasted", "Tokens", [s.wasted_tokens for s in policies], patient),
     ):
-        if any(values):
-            columns.append(_plain("Requests", name, "", values))
+        if wanted or any(values):
+            columns.append(_plain(group, name, "", values))
     return Table("Engine", _rows(comparison), tuple(columns))
 
 

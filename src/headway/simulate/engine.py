@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from array import array
 from collections.abc import Callable, Iterator
 
 from headway.core.batch import Batch
@@ -18,34 +17,14 @@ from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import FINISHED, REJECTED, Sequence
+from headway.core.sequence import DECODING, FINISHED, REJECTED, Sequence
 from headway.simulate.memory_watch import MemoryWatch
+from headway.simulate.outcomes import Decoding, Outcomes
+from headway.simulate.patience import Patience
 
 STEADY_AFTER = 1000  # finishes: by then a rule that learns from them has learnt
 STRIDE = 1024  # arrivals from one progress report, and one packing, to the next
-
-
-class Outcomes:
-    """What happened to each request: one entry a row, in order of the trace; times in seconds, NaN for "never"."""
-
-    def __init__(self, rows: int) -> None:
-        never = array("d", [math.nan]) * rows
-        self.start = array("d", never)
-        self.first_token = array("d", never)
-        self.finish = array("d", never)
-        self.generated = array("q", [0]) * rows
-        self.evictions = array("q", [0]) * rows
-        self.state = array("b", [0]) * rows
-        self.reasons: dict[int, str] = {}
-
-
-class Decoding:
-    """The decode iterations, run-length coded, and who took part in them; see `measure.record`. Rows lie in line."""
-
-    def __init__(self) -> None:
-        self.segments = array("d")  # clock, steps, first gap, last gap
-        self.residence = array("q")  # row, joined, left
-        self.stray = array("d")  # row, gap of that request alone: across an eviction, or after joining in a pause
+MOST_SAMPLES = 4000  # of the timeline: twice what is wanted, before it is thinned out
 
 
 class SimulatedEngine:
@@ -54,12 +33,15 @@ class SimulatedEngine:
     Args:
         scheduler: fresh, built for the engine whose cost model is given.
         requests: in order of arrival; each `id` is its row, counted from 0.
-        arrivals: seconds, in order, one a request.
+        arrivals: seconds, in order, one a request; with `clients` they are not looked at.
         outputs: true output lengths in tokens, one a request.
         cost: how long an iteration takes.
-        sample_every: seconds from one sample of the timeline to the next; infinite for none.
+        sample_every: seconds from one sample of the timeline to the next, more where a run turns out long; infinite
+            for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
+        patience: seconds without a token after which a client leaves; None for ever.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -67,6 +49,7 @@ class SimulatedEngine:
         "_apart",
         "_booked",
         "_calendar",
+        "_closed",
         "_delivered",
         "_due",
         "_fresh",
@@ -76,6 +59,7 @@ class SimulatedEngine:
         "_residence",
         "_sample_at",
         "_segments",
+        "_sent",
         "_watch_fresh",
         "arrivals",
         "arrived",
@@ -89,6 +73,7 @@ class SimulatedEngine:
         "now",
         "outcomes",
         "outputs",
+        "patience",
         "progress",
         "requests",
         "sample_every",
@@ -108,18 +93,24 @@ class SimulatedEngine:
         sample_every: float = math.inf,
         fast_forward: bool = True,
         watch_future: bool = False,
+        clients: int | None = None,
+        patience: float | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
         self.requests = requests
+        self._closed = clients is not None
+        if clients is not None:
+            arrivals = [0.0 if row < clients else math.inf for row in range(len(outputs))]
         self.arrivals = [*arrivals, math.inf]
+        self._sent: int = len(outputs) if clients is None else min(clients, len(outputs))
         self.outputs = outputs
         self.cost = cost
         self.fast_forward = fast_forward and cost.steady
         self.sample_every = sample_every
         self.progress = progress
         self.block = scheduler.engine.decode_block
-        self._pausing = scheduler.engine.mode == "prefill-first"
+        self._pausing = scheduler.pauses
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
         self._watch_fresh = self._pausing or not self.emits
         self.now: float = 0.0
@@ -141,6 +132,7 @@ class SimulatedEngine:
         self._joined_at: dict[Sequence, float] = {}  # of fresh sequences, while decodes are paused
         self._apart: set[Sequence] = set()  # whose first gap is noted apart
         self._delivered: float = 0.0  # end of the last decode iteration
+        self.patience = None if patience is None else Patience(patience, len(outputs))
 
     def run(self) -> bool:
         """Run until every request has ended; return False when interrupted before that (Ctrl-C)."""
@@ -152,19 +144,21 @@ class SimulatedEngine:
             self._pack()
         return True
 
-    def _loop(self) -> None:  # noqa: C901, PLR0912 - the inner loop: a call costs more than the lines it saves
+    def _loop(self) -> None:  # noqa: C901, PLR0912, PLR0915 - the inner loop: a call costs more than the lines it saves
         """Go on by the quiet iterations up to the next event, or by one planned iteration, until all have ended."""
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
-        watching, undrained = self.watch.watch_future, True
+        watching, undrained, patience = self.watch.watch_future, True, self.patience
         while True:
             now = self.now
             if arrivals[self.arrived] <= now:
                 self._submit(now)
+            if patience is not None:
+                self._clients_leave(patience, now)
             if fast_forward and self._coast():
                 now = self.now
-                if arrivals[self.arrived] <= now:
+                if patience is not None or arrivals[self.arrived] <= now:
                     continue  # what has arrived may change nothing
             clock = ledger.clock + 1
             due = calendar.get(clock)
@@ -175,6 +169,8 @@ class SimulatedEngine:
                 if batch.ended or self._wait(now):
                     continue
                 return
+            if patience is not None and batch.chunks:
+                patience.waste.filled(batch.chunks)
             span = seconds(batch.prefill_positions, batch.decode_positions, batch.context)
             self.now = end = now + span
             finished: list[Sequence] = []
@@ -207,15 +203,56 @@ class SimulatedEngine:
         arrivals, arrived = self.arrivals, self.arrived
         submit, requests = self.scheduler.submit, self.requests
         while arrivals[arrived] <= now:
-            seq = submit(next(requests), arrivals[arrived])
+            request = next(requests)
+            if self._closed:
+                request = request._replace(arrival=arrivals[arrived])
+            seq = submit(request, arrivals[arrived])
             if seq.state == REJECTED:
                 self._end(seq, arrivals[arrived])
+            elif self.patience is not None:
+                self.patience.wait(seq, arrivals[arrived])
             arrived += 1
             if arrived % STRIDE == 0:
                 self._pack()
                 if self.progress is not None:
                     self.progress(arrived)
         self.arrived = arrived
+
+    def _send(self, requests: int) -> None:
+        """So many requests have ended: in a closed loop their clients send the next ones of the trace now."""
+        first, self._sent = self._sent, min(self._sent + requests, len(self.outputs))
+        for row in range(first, self._sent):
+            self.arrivals[row] = self.now
+
+    def _clients_leave(self, patience: Patience, now: float) -> None:
+        """Cancel the requests whose clients have heard nothing for too long; what they send instead arrives now."""
+        scheduler, heard = self.scheduler, self._heard
+        while True:
+            gone = patience.leaving(now, heard)
+            if scheduler.decodes > len(self._fresh) and patience.over(self._delivered, now):
+                # A pause has lasted too long for everybody who decoded before it.
+                residents = scheduler.residents
+                gone += [seq for seq in residents if seq.state == DECODING and patience.over(heard(seq), now)]
+            if not gone:
+                return
+            for seq in sorted(set(gone), key=_ticket):
+                scheduler.cancel(seq, now)
+                seq.reason = "client_left"
+                patience.waste.left(seq)
+                self._unbook(seq)
+                self._end(seq, now)
+            if self.arrivals[self.arrived] <= now:
+                self._submit(now)
+
+    def _heard(self, seq: Sequence) -> float:
+        """When did its client last hear something, a token or its own sending? Infinite once it has ended."""
+        state = seq.state
+        if state == DECODING and (self.emits or seq.joined < self.scheduler.ledger.clock):
+            return self._joined_at.get(seq, self._delivered)
+        if state >= FINISHED:
+            return math.inf
+        last = self.outcomes.finish[seq.id]
+        return self.arrivals[seq.id] if math.isnan(last) else last
 
     def _pack(self) -> None:
         """Move what was noted into arrays, which take a third of the memory."""
@@ -230,6 +267,8 @@ class SimulatedEngine:
         wake = self.arrivals[self.arrived]
         if waiting:
             wake = min(wake, self.scheduler.steady_until())
+            if self.patience is not None:
+                wake = min(wake, self.patience.next(self._heard))
             if not now < wake < math.inf:
                 raise HeadwayError(f"the policy leaves {waiting} requests waiting for ever on an empty engine")
         if wake == math.inf:
@@ -281,8 +320,10 @@ class SimulatedEngine:
             self._note_gap(row, now - self.outcomes.finish[row])  # where the evicted request left off
         else:
             first_token[row] = now
-        if self._pausing:
+        if self._pausing and self.emits:
             self._joined_at[seq] = now
+            if self.patience is not None:
+                self.patience.wait(seq, now)  # the pause may last
 
     def _first_decode(self, now: float, *, paused: bool) -> None:
         """A decode iteration ends: the first one of the fresh sequences."""
@@ -324,11 +365,15 @@ class SimulatedEngine:
         limit = self.arrivals[self.arrived] if scheduler.quiet_open else math.inf
         if limit > scheduler.quiet_until:
             limit = scheduler.quiet_until
-            if now >= limit:
-                return False
+        if self.patience is not None:
+            limit = min(limit, self.patience.next(self._heard), self.arrivals[self.arrived] + self.patience.seconds)
+        if now >= limit:
+            return False
         decode, prefill = scheduler.decodes * self.block, scheduler.quiet_chunk
         taken, end, first, last = self.cost.coast(now, limit, steps, decode, ledger.used, prefill)
         scheduler.advance(taken)
+        if prefill and self.patience is not None:
+            self.patience.waste.filled([(scheduler.partials[0], prefill * taken)])
         if self._fresh:
             self._first_decode(now + first, paused=False)
         self._segments += (clock, taken, first, last)
@@ -351,14 +396,21 @@ class SimulatedEngine:
         """The plan evicted or ended some sequences before this iteration."""
         self.watch.evicted(batch.evicted)
         for seq in batch.evicted + batch.ended:
-            due = self._booked[seq.id]
-            if due:
-                self._calendar[due].remove(seq)
-                self._booked[seq.id] = 0
-                self._leave(seq, self.scheduler.ledger.clock)
-                self._note_last_delivery(seq)
+            self._unbook(seq)
         for seq in batch.ended:  # an evicted one may run again already, where nobody else was left
             self._end(seq, self.now)
+        if self.patience is not None:
+            for seq in batch.evicted:
+                self.patience.wait(seq, self._heard(seq))
+
+    def _unbook(self, seq: Sequence) -> None:
+        """It decodes no more, if it did, and no answer of it ends."""
+        due = self._booked[seq.id]
+        if due:
+            self._calendar[due].remove(seq)
+            self._booked[seq.id] = 0
+            self._leave(seq, self.scheduler.ledger.clock)
+            self._note_last_delivery(seq)
 
     def _note_last_delivery(self, seq: Sequence) -> None:
         """An evicted sequence's next gap counts from its last token; `finish` keeps that time until it ends."""
@@ -388,6 +440,8 @@ class SimulatedEngine:
             generated[row] = outputs[row]
             if seq.evictions:
                 outcomes.evictions[row] = seq.evictions
+        if self._closed:
+            self._send(len(finished))
 
     def _end(self, seq: Sequence, now: float) -> None:
         """Keep what is known of a request that ended without a complete answer."""
@@ -401,8 +455,17 @@ class SimulatedEngine:
         outcomes.evictions[row] = seq.evictions
         if seq.reason is not None:
             outcomes.reasons[row] = seq.reason
+        if self._closed:
+            self._send(1)
 
     def _sample(self, time: float) -> None:
-        scheduler = self.scheduler
+        scheduler, timeline = self.scheduler, self.timeline
+        timeline.append((time, scheduler.waiting, len(scheduler.residents), scheduler.ledger.used))
+        if len(timeline) == MOST_SAMPLES:  # how long a run takes is not known before
+            del timeline[1::2]
+            self.sample_every = (time - timeline[0][0]) * 2 / MOST_SAMPLES
         self._sample_at = self.now + self.sample_every
-        self.timeline.append((time, scheduler.waiting, len(scheduler.residents), scheduler.ledger.used))
+
+
+def _ticket(seq: Sequence) -> int:
+    return seq.ticket

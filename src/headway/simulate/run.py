@@ -16,8 +16,17 @@ from headway.core.engine import EngineProfile, preset
 from headway.core.request import Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
+from headway.core.spec import number, whole
 from headway.measure.gaps import largest_gaps
-from headway.measure.record import OUTCOME_SCHEMA, RESIDENCE_SCHEMA, TIMELINE_SCHEMA, RunRecord, Segments, Totals
+from headway.measure.record import (
+    OUTCOME_SCHEMA,
+    PROMISES,
+    RESIDENCE_SCHEMA,
+    TIMELINE_SCHEMA,
+    RunRecord,
+    Segments,
+    Totals,
+)
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
@@ -36,6 +45,8 @@ def simulate(
     timeline: bool = True,
     fast_forward: bool = True,
     watch_future: bool = False,
+    clients: int | None = None,
+    patience: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -48,6 +59,10 @@ def simulate(
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        clients: that send the requests in order of the trace, each its next one when its last one has ended (a closed
+            loop); arrivals are then theirs. None takes the trace's.
+        patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
+            after which a client leaves and its request is cancelled; None for ever.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -55,8 +70,9 @@ def simulate(
         that had not ended are then missing.
 
     Raises:
-        InvalidInput: the policy or the engine cannot be what it says.
+        InvalidInput: the policy or the engine cannot be what it says, clients below 1, patience not above 0.
     """
+    clients, patience = checked_clients(clients, patience)
     began = time.perf_counter()
     policy = Policy.of(policy) if isinstance(policy, str) else policy
     engine = preset(engine) if isinstance(engine, str) else engine
@@ -74,9 +90,11 @@ def simulate(
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
-        sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
+        sample_every=_sampling(trace, clients) if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        clients=clients,
+        patience=patience,
         progress=progress,
     )
     with _collector_at_rest():
@@ -92,7 +110,7 @@ def simulate(
         seed=seed,
         outcomes=outcomes.filter(ended),
         segments=segments,
-        totals=_totals(host, scheduler, outcomes, arrivals[0]),
+        totals=_totals(host, scheduler, outcomes),
         residence=_of_ended(residence, ended),
         stray=_of_ended(stray, ended),
         timeline=pl.DataFrame(host.timeline, schema=TIMELINE_SCHEMA, orient="row"),
@@ -104,6 +122,25 @@ def simulate(
         memory=memory,
         steady_memory=steady,
     )
+
+
+def checked_clients(
+    clients: object, patience: object, names: tuple[str, str] = ("clients", "patience")
+) -> tuple[int | None, float | None]:
+    """Return a number of clients and their patience in seconds, None where None is given.
+
+    Raises:
+        InvalidInput: not a whole number of at least 1, or not a number of seconds above 0; `names` are used to say so.
+    """
+    return (
+        None if clients is None else whole(names[0], clients, 1),
+        None if patience is None else number(names[1], patience, 0, math.inf, open_low=True, open_high=True),
+    )
+
+
+def _sampling(trace: Trace, clients: int | None) -> float:
+    """Return the seconds from one sample of the timeline to the next, as far as they are known before the run."""
+    return 0.0 if clients is not None else max(trace.span, 1e-9) / SAMPLES
 
 
 @contextmanager
@@ -128,8 +165,7 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
         values = frame[name]
         return iter((values if default is None else values.fill_null(default)).to_list())
 
-    slos = ("ttft_slo", "itl_slo", "completion_slo")
-    promised = any(name in frame.columns for name in slos)
+    promised = any(name in frame.columns for name in PROMISES)
     return map(
         Request._make,
         zip(
@@ -141,7 +177,8 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("tenant", "default"),
             column("class"),
             column("priority", 0),
-            map(Slo._make, zip(*map(column, slos), strict=False)) if promised else repeat(None),
+            map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
+            column("weight", 1.0),
             strict=False,
         ),
     )
@@ -161,6 +198,9 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
             return pl.lit(default, dtype=pl.String).alias(name)
         return pl.col(name).cast(pl.String).fill_null(pl.lit(default, dtype=pl.String))
 
+    def promise(name: str) -> pl.Expr:
+        return pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.Float64).alias(name)
+
     def seconds(name: str) -> pl.Series:
         return pl.Series(name, np.frombuffer(getattr(seen, name)), nan_to_null=True)
 
@@ -171,7 +211,8 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         "id",
         text("tenant", "default"),
         text("class"),
-        "arrival",
+        *map(promise, PROMISES),
+        pl.Series("arrival", host.arrivals[:rows]),
         seconds("start"),
         seconds("first_token"),
         seconds("finish"),
@@ -213,8 +254,8 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
 
 
-def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
-    last = outcomes["finish"].max()
+def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame) -> Totals:
+    first_arrival, last = host.arrivals[0], outcomes["finish"].max()
     return Totals(
         iterations=scheduler.iterations,
         decode_iterations=scheduler.ledger.clock,
@@ -227,4 +268,5 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
     )

@@ -19,8 +19,10 @@ from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
-from headway.simulate.run import simulate
+from headway.policies.shares import Shares
+from headway.simulate.run import checked_clients, simulate
 from headway.studies.source import Source
+from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
@@ -30,13 +32,16 @@ HOME_ENGINES = {"qba-paper": "qba-paper"}
 
 
 def compare(
-    source: Source | Trace | str,
+    source: Source | Trace | TenantsFile | str,
     policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
     memory: Sequence[str] = (),
     evict: Sequence[str] = (),
+    shares: Shares | None = None,
     sla: Sla | None = None,
+    clients: int | None = None,
+    patience: float | None = None,
     seeds: Sequence[int] = (0,),
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
@@ -45,13 +50,17 @@ def compare(
     """Run every policy on the same requests, and set the results side by side.
 
     Args:
-        source: a trace, the spec of a named workload, or a `Source` with what is to be done to them.
+        source: a trace, a tenants file, the spec of a named workload, or a `Source` with what is to be done to them.
         policies: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
         memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
+        shares: what every policy guarantees beside its order.
         sla: what every request was promised.
+        clients: that send the requests in their order, each its next one when its last one has ended; the arrival
+            times of the source are then ignored. None takes them.
+        patience: seconds without a token after which a client leaves and its request is cancelled; None for ever.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
@@ -61,20 +70,27 @@ def compare(
         Figures for each policy, paired differences, and the whole first run. After Ctrl-C it is marked as partial.
 
     Raises:
-        InvalidInput: a policy, engine, workload or parameter cannot be what it says.
+        InvalidInput: a policy, engine, workload or parameter cannot be what it says; clients together with a rate.
     """
     source = source if isinstance(source, Source) else Source(source)
-    chosen = _combined(policies, memory, evict)
+    clients, patience = checked_clients(clients, patience)
+    if clients is not None and source.rate is not None:
+        raise InvalidInput(
+            f"clients = {clients} and rate = {source.rate:g} exclude each other: clients send when an answer "
+            "has ended; give one of the two"
+        )
+    chosen = _combined(policies, memory, evict, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
     runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
-    notes = [*first.notes, source.labels, *_quota_notes(chosen, first)]
+    notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
     if len(runs) < len(list(seeds)):
         notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
-    builder = ComparisonBuilder(_settings(source, first, chosen, profile, runs, command, sla), notes, sla)
+    settings = _settings(source, first, chosen, profile, runs, command, sla, clients, patience)
+    builder = ComparisonBuilder(settings, notes, sla)
     total = len(runs) * len(chosen)
     done = 0
     try:
@@ -88,6 +104,8 @@ def compare(
                     seed=seed,
                     timeline=seed == runs[0],
                     watch_future=bool(memory),
+                    clients=clients,
+                    patience=patience,
                     progress=_share_of(progress, done, total, len(trace)),
                 )
                 builder.add(record)
@@ -115,7 +133,7 @@ def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProf
 
 
 def _combined(
-    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str]
+    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str], shares: Shares | None
 ) -> list[Policy]:
     """Return every policy with every memory and eviction rule, named by what tells them apart."""
     chosen: list[Policy] = []
@@ -124,7 +142,7 @@ def _combined(
             chosen.append(policy)
             continue
         for rule, victims in product(memory or (None,), evict or ("last-admitted",)):
-            made = Policy.of(policy, rule, eviction=victims)
+            made = Policy.of(policy, rule, eviction=victims, shares=shares)
             parts = zip((made.name, made.memory, made.eviction), (policies, memory, evict), strict=True)
             varied = [str(part) for part, specs in parts if len(specs) > 1]
             chosen.append(replace(made, name=" + ".join(varied) or made.name))
@@ -138,6 +156,23 @@ def _check_names(policies: Sequence[Policy]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(f"policy '{name}' is named twice; name each once")
+
+
+def _client_notes(clients: int | None, patience: float | None) -> list[str]:
+    """Say where arrivals come from and who leaves, where that is not the trace's to say."""
+    notes: list[str] = []
+    if clients is not None:
+        who = "One client sends" if clients == 1 else f"{clients:,} clients send"
+        notes.append(
+            f"Arrival times are the clients' own: {who} the requests in their order, each the next one at the moment "
+            "at which the last one has ended. The rate is then an outcome."
+        )
+    if patience is not None:
+        notes.append(
+            f"A client that hears nothing for {patience:g} s leaves, and its request is cancelled: neither the first "
+            "token, nor the next one after an eviction or while decodes are paused."
+        )
+    return notes
 
 
 def _quota_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
@@ -168,6 +203,8 @@ def _settings(
     seeds: Sequence[int],
     command: str | None,
     sla: Sla | None,
+    clients: int | None,
+    patience: float | None,
 ) -> dict[str, Any]:
     return {
         "headway": version("headway"),
@@ -177,9 +214,13 @@ def _settings(
         "policies": [policy.name for policy in policies],
         "memory": list(dict.fromkeys(str(policy.memory_on(engine)) for policy in policies)),
         "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
+        "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
+        "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
+        "clients": clients,
+        "patience": patience,
         "requests": len(first),
-        "rate_per_s": first.rate,
+        "rate_per_s": first.rate if clients is None else None,
         "length_factor": source.length_factor,
         "epsilon_sl": source.epsilon_sl,
         "epsilon_ls": source.epsilon_ls,

@@ -10,6 +10,7 @@ from headway.core.errors import InvalidInput
 from headway.workload.labels import label, mislabel
 from headway.workload.named import workload
 from headway.workload.seeds import LABELS, stream
+from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
 from headway.workload.transform import head, rescale_rate, scale_lengths
 
@@ -19,20 +20,22 @@ class Source:
     """Where requests come from.
 
     Attributes:
-        origin: a trace, or the spec of a named workload, which is drawn anew for every seed.
+        origin: a trace; or the spec of a named workload, or a tenants file, which are drawn anew for every seed.
         limit: keep only the first so many requests.
         rate: requests per second to scale the time to.
         length_factor: what to multiply prompts and outputs by.
         epsilon_sl: probability that a short request is predicted long.
         epsilon_ls: probability that a long request is predicted short.
+        tenants: a tenants file whose promises and weights are those of the origin's tenants.
     """
 
-    origin: Trace | str
+    origin: Trace | str | TenantsFile
     limit: int | None = None
     rate: float | None = None
     length_factor: float | None = None
     epsilon_sl: float = 0.0
     epsilon_ls: float = 0.0
+    tenants: TenantsFile | None = None
 
     def requests(self, seed: int) -> Trace:
         """Return the labelled requests of one seed.
@@ -41,6 +44,8 @@ class Source:
             InvalidInput: an unknown workload, or a parameter out of range.
         """
         trace = self._drawn(seed)
+        if self.tenants is not None:
+            trace = self.tenants.promise(trace)
         if self.length_factor is not None:
             trace = scale_lengths(trace, self.length_factor)
         return mislabel(label(trace), self.epsilon_sl, self.epsilon_ls, stream(seed, LABELS))
@@ -48,7 +53,7 @@ class Source:
     @property
     def seeded(self) -> bool:
         """Whether another seed gives other requests."""
-        return isinstance(self.origin, str) or self.epsilon_sl > 0 or self.epsilon_ls > 0
+        return not isinstance(self.origin, Trace) or self.epsilon_sl > 0 or self.epsilon_ls > 0
 
     @property
     def labels(self) -> str:
@@ -67,7 +72,7 @@ class Source:
     def _drawn(self, seed: int) -> Trace:
         if isinstance(self.origin, str):
             return workload(self.origin, seed, requests=self.limit, rate=self.rate)
-        trace = self.origin
+        trace = self.origin.draw(seed) if isinstance(self.origin, TenantsFile) else self.origin
         if self.limit is not None:
             if self.limit < 1:
                 raise InvalidInput(f"limit must be a whole number >= 1, got {self.limit}")

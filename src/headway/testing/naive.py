@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, new_ledger
+from headway.core.prefill_share import SHARE_WINDOW
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order
-from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, OUTCOMES, REJECTED, WAITING, Sequence
 
 
 @dataclass(eq=False)
@@ -32,6 +34,7 @@ class NaiveRow:
     finish: float = math.nan
     last_token: float = math.nan
     largest_gap: float = math.nan
+    computed: int = 0  # prompt positions, before any eviction
 
 
 class NaiveEngine:
@@ -46,6 +49,9 @@ class NaiveEngine:
         cost: how long an iteration takes.
         cancels: (time, row), in order of time.
         eviction: the eviction rule.
+        prefill_share: what prompts are guaranteed.
+        clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
+        patience: seconds without a token after which a client leaves; None for ever.
     """
 
     def __init__(
@@ -58,15 +64,23 @@ class NaiveEngine:
         cost: CostModel,
         cancels: Items[tuple[float, int]] = (),
         eviction: Eviction | None = None,
+        prefill_share: Fraction | None = None,
+        clients: int | None = None,
+        patience: float | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
         self.memory = memory
         self.eviction = eviction or Eviction()
+        self.prefill_share = prefill_share or Fraction(0)
+        self.owed = Fraction(0)  # iterations that prompts may have to themselves
         self.requests = requests
         self.outputs = outputs
         self.cost = cost
         self.cancels = list(cancels)
+        self.patience = math.inf if patience is None else patience
+        arrivals = [request.arrival for request in requests]
+        self.sent = arrivals if clients is None else [0.0 for _ in arrivals[:clients]]
         self.rows: list[NaiveRow] = []
         self.residents: list[NaiveRow] = []  # in order of admission
         self.now = 0.0
@@ -83,13 +97,21 @@ class NaiveEngine:
             self._events()
             if self._iterate():
                 continue
-            if len(self.rows) == len(self.requests):
+            wake = min([*self.sent[len(self.rows) :], *map(self._leaves_at, self._queue())], default=math.inf)
+            if wake == math.inf:
                 return self.rows
-            self.now = self.requests[len(self.rows)].arrival
+            self.now = wake
 
     def _events(self) -> None:
-        while len(self.rows) < len(self.requests) and self.requests[len(self.rows)].arrival <= self.now:
-            request = self.requests[len(self.rows)]
+        self._arrive()
+        self._cancel_as_told()
+        self._arrive()  # in a closed loop, what those that left send instead
+        while self._clients_leave():
+            self._arrive()
+
+    def _arrive(self) -> None:
+        while len(self.rows) < len(self.sent) and self.sent[len(self.rows)] <= self.now:
+            request = self.requests[len(self.rows)]._replace(arrival=self.sent[len(self.rows)])
             row = NaiveRow(Sequence(request, len(self.rows)), self.outputs[len(self.rows)])
             self.rows.append(row)
             if request.prompt_tokens > self.engine.kv_capacity:
@@ -97,18 +119,32 @@ class NaiveEngine:
                 row.finish = request.arrival
             else:
                 self.order.push(row.seq, request.arrival)
+
+    def _cancel_as_told(self) -> None:
         while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
-            row = self.rows[self.cancels.pop(0)[1]]
-            if row.seq.state == WAITING:
-                self._end(row, CANCELLED)
-                self.order.remove(row.seq)
-            elif row.seq.state in (FILLING, DECODING):
-                self._end(row, CANCELLED)
+            self._cancel(self.rows[self.cancels.pop(0)[1]])
+
+    def _clients_leave(self) -> bool:
+        """Cancel what belongs to clients that have heard nothing for too long; return whether there were any."""
+        gone = [row for row in self.rows if row.seq.state not in OUTCOMES and self._leaves_at(row) <= self.now]
+        for row in gone:
+            self._cancel(row, "client_left")
+        return bool(gone)
+
+    def _leaves_at(self, row: NaiveRow) -> float:
+        return (row.seq.arrival if math.isnan(row.last_token) else row.last_token) + self.patience
+
+    def _cancel(self, row: NaiveRow, reason: str | None = None) -> None:
+        waiting = row.seq.state == WAITING
+        if row.seq.state not in OUTCOMES:
+            self._end(row, CANCELLED, reason)
+        if waiting:
+            self.order.remove(row.seq)
 
     def _iterate(self) -> bool:
         """Plan and run one iteration; False when there is nothing to run."""
         engine = self.engine
-        pausing = engine.mode == "prefill-first"
+        pausing = engine.mode == "prefill-first" or (self.owed >= 1 and bool(self._partials()))
         space = engine.token_budget
         self.admitted: list[Sequence] = []
         set_back = False
@@ -135,6 +171,9 @@ class NaiveEngine:
             if not self._queue() or not set_back:
                 return False
             self._admit(engine.token_budget, chunks)
+        if self.prefill_share and (self._partials() or pausing):
+            used = Fraction(sum(tokens for _, tokens in chunks), engine.token_budget)
+            self.owed = min(max(self.owed + self.prefill_share - used, Fraction(0)), self.prefill_share * SHARE_WINDOW)
         self._run(decoding, chunks)
         return True
 
@@ -235,12 +274,13 @@ class NaiveEngine:
         if space <= 0:
             return 0
         seq = row.seq
-        take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space)
+        take = min(seq.prompt - seq.filled, space, self.engine.chunk_cap or space, self.order.chunk_cap or space)
         if self.engine.eviction:
             take = min(take, self.engine.kv_capacity - self._taken() + self._blocks(row.held) - row.held)
         if take > 0:
             seq.filled += take
             row.held += take
+            row.computed += take if seq.evictions == 0 else 0
             chunks.append((row, take))
         if seq.filled == seq.prompt:
             self.order.prefilled(seq, self.now)
@@ -274,6 +314,8 @@ class NaiveEngine:
         row.seq.state = state
         row.seq.reason = reason
         row.finish = self.now
+        if len(self.sent) < len(self.requests):
+            self.sent.append(self.now)  # a client is free, and sends the next one
         if row in self.residents:
             self.residents.remove(row)
             row.held = 0

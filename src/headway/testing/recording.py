@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
@@ -20,9 +21,15 @@ class RecordingScheduler(Scheduler):
     """
 
     def __init__(
-        self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding, eviction: Eviction
+        self,
+        engine: EngineProfile,
+        order: Order,
+        memory: MemoryRule,
+        shedding: Shedding,
+        eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
-        super().__init__(engine, order, memory, shedding, eviction)
+        super().__init__(engine, order, memory, shedding, eviction, prefill_share)
         self.plans: list[Plan] = []
 
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:

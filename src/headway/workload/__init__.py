@@ -1,7 +1,9 @@
 """Requests to schedule: drawn from distributions or read from a trace."""
 
 from headway.workload.named import workload, workloads
+from headway.workload.tenants import TenantsFile
+from headway.workload.tenants_toml import read_tenants
 from headway.workload.trace import Trace
 from headway.workload.traces import read_trace, write_trace
 
-__all__ = ["Trace", "read_trace", "workload", "workloads", "write_trace"]
+__all__ = ["TenantsFile", "Trace", "read_tenants", "read_trace", "workload", "workloads", "write_trace"]

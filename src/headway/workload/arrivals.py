@@ -35,3 +35,17 @@ def deterministic(rate: float, n: int, rng: np.random.Generator) -> Seconds:  # 
 def poisson_or_at_once(rate: float, n: int, rng: np.random.Generator) -> Seconds:
     """Return Poisson arrivals; at a rate of inf, all at time 0: the queue is full when the run begins."""
     return np.zeros(whole("n", n, 1)) if rate == math.inf else poisson(rate, n, rng)
+
+
+def on_off(running: Seconds, on: float, off: float) -> Seconds:
+    """Return when arrivals happen whose clock runs for `on` seconds, stands for `off` seconds, and so on.
+
+    Poisson arrivals stay Poisson while the clock runs; a gap of any other kind may go on behind a pause.
+
+    Args:
+        running: float64 [n], ascending readings of that clock, in seconds.
+        on: how long it runs at a time, in seconds.
+        off: how long it stands in between, in seconds.
+    """
+    pauses = np.floor(running / positive("on", on))
+    return running + pauses * number("off", off, 0.0, math.inf, open_high=True)

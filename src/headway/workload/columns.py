@@ -55,9 +55,16 @@ class Column:
 
     def duration(self) -> pl.Series:
         """Return durations in seconds (Float64): finite, above 0; a missing one stays missing."""
+        return self._positive("a number of seconds above 0")
+
+    def weight(self) -> pl.Series:
+        """Return weights (Float64): finite, above 0; a missing one stays missing."""
+        return self._positive("a number above 0")
+
+    def _positive(self, expected: str) -> pl.Series:
         numbers = self._numbers()
         good = (numbers.is_finite() & (numbers > 0)).fill_null(value=False)
-        self.refuse(~good & self.values.is_not_null(), "a number of seconds above 0")
+        self.refuse(~good & self.values.is_not_null(), expected)
         return numbers
 
     def text(self) -> pl.Series:
@@ -144,4 +151,5 @@ OPTIONAL: dict[str, Callable[[Column], pl.Series]] = {
     "itl_slo": Column.duration,
     "completion_slo": Column.duration,
     "priority": Column.priority,
+    "weight": Column.weight,
 }

@@ -59,6 +59,11 @@ def lognormal_pair(
     return prompt.tokens(first), output.tokens(rho * first + math.sqrt(1.0 - rho**2) * second)
 
 
+def constant(tokens: int, n: int, rng: np.random.Generator) -> Tokens:  # noqa: ARG001 - the shape of all lengths
+    """Return the same length n times."""
+    return np.full(whole("n", n, 1), whole("tokens", tokens, 0, MOST), dtype=np.int64)
+
+
 def uniform(low: int, high: int, n: int, rng: np.random.Generator) -> Tokens:
     """Draw whole numbers from `low` to `high`, both included, all equally likely."""
     if whole("low", low, 0, MOST) > whole("high", high, 0, MOST):

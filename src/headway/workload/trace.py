@@ -27,6 +27,7 @@ class Trace:
     | `true_class` | String | optional: "short"/"long" |
     | `ttft_slo`, `itl_slo`, `completion_slo` | Float64 | optional: seconds, above 0 |
     | `priority` | Int64 | optional |
+    | `weight` | Float64 | optional: the tenant's share beside the others', above 0 |
 
     Attributes:
         name: the workload's or file's name.

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headway.core.rules import Order
-from headway.policies.order.aging import AggressiveAging
-from headway.policies.order.fcfs import Fcfs
-from headway.policies.order.quota_aging import QuotaAging
-from headway.policies.order.short_first import ShortFirst
-from headway.policies.order.shortest_work import ShortestWork
+from headway.policies.order.combined import Combined
+from headway.policies.order.fair_share import FairShare
+from headway.policies.order.plain import PLAIN_ORDERS
 
 ORDERS: dict[str, Callable[..., Order]] = {
-    "fcfs": Fcfs,
-    "psf": ShortFirst,
-    "aa": AggressiveAging,
-    "qba": QuotaAging,
-    "shortest-work": ShortestWork,
+    **PLAIN_ORDERS,
+    "fair-share": FairShare,
+    "combined": Combined,
 }

@@ -6,6 +6,7 @@ import math
 
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger
+from headway.core.rules import Order
 from headway.core.sequence import FILLING, Sequence
 from headway.policies.fit import OnlineFit
 
@@ -24,9 +25,10 @@ class Drain:
         ledger: KV totals of the engine.
         waiting: requests in the queue that were never started.
         positions: their prompt positions.
+        chunk: the most prompt positions of one request in an iteration.
     """
 
-    def __init__(self, engine: EngineProfile, fit: OnlineFit, ledger: KvLedger) -> None:
+    def __init__(self, engine: EngineProfile, fit: OnlineFit, ledger: KvLedger, order: Order) -> None:
         self.fit = fit
         self.ledger = ledger
         self.waiting: int = 0
@@ -34,8 +36,8 @@ class Drain:
         self._budget: int = engine.token_budget
         self._block: int = engine.decode_block
         self._pausing: bool = engine.mode == "prefill-first"
-        partials = engine.partial_prompts or engine.max_sequences
-        self._most: int = min(self._budget, (engine.chunk_cap or self._budget) * partials)
+        self.chunk: int = min(self._budget, engine.chunk_cap or self._budget, order.chunk_cap or self._budget)
+        self._most: int = min(self._budget, self.chunk * (engine.partial_prompts or engine.max_sequences))
         self._seconds: float = 0.0  # between rounds, while somebody waited
         self._admitted: float = 0.0  # prompt positions in the rounds at their ends
         self._round: float = -math.inf  # when somebody was last admitted

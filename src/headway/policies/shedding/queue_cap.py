@@ -39,7 +39,7 @@ class QueueCap(Shedding):
 
     def watch(self, ledger: KvLedger, order: Order) -> None:
         """See how full the engine is."""
-        self._drain: Drain = Drain(self._engine, self._fit, ledger)
+        self._drain: Drain = Drain(self._engine, self._fit, ledger, order)
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Let it in, or refuse it where the queue is full."""

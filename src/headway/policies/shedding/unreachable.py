@@ -47,15 +47,14 @@ class Unreachable(Shedding):
         self._fit: OnlineFit = OnlineFit(engine)
         self._version: int = 0
         self._learned: int = 0  # iterations, since the line was last sorted
-        self._chunk: int = min(engine.token_budget, engine.chunk_cap or engine.token_budget)
         self._pausing: bool = engine.mode == "prefill-first"
         self._emitted: int = 1 if engine.first_token == "prefill" else 0
 
     def watch(self, ledger: KvLedger, order: Order) -> None:
-        """See how full the engine is, and whether its order is that of arrival."""
+        """See how full the engine is, and whose work goes first."""
         self._ledger: KvLedger = ledger
         self._by_arrival: bool = order.by_arrival
-        self._drain: Drain = Drain(self._engine, self._fit, ledger)
+        self._drain: Drain = Drain(self._engine, self._fit, ledger, order)
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Take in a request, unless it would be late."""
@@ -114,7 +113,7 @@ class Unreachable(Shedding):
         slo = seq.request.slo
         if slo is None or (slo.ttft is None and slo.completion is None):
             return math.inf
-        filled = self._fit.prefill_seconds(seq.prompt, self._chunk, 0, 0)
+        filled = self._fit.prefill_seconds(seq.prompt, self._drain.chunk, 0, 0)
         first = 0.0 if self._emitted else self._fit.seconds(0, 1, seq.prompt)
         decoded = 0.0 if slo.completion is None else self._fit.span_seconds(self._decodes(seq), 0, 1, seq.prompt)
         return self._start_for(seq, filled + first, filled + decoded)
@@ -140,7 +139,7 @@ class Unreachable(Shedding):
     def _latest_start_now(self, seq: Sequence, ahead: int) -> float:
         """Return until when it must be started to be in time beside what runs now, in seconds."""
         drain, fit, used = self._drain, self._fit, self._ledger.used
-        filled = fit.prefill_seconds(seq.prompt, min(drain.space(drain.decodes), self._chunk), drain.decodes, used)
+        filled = fit.prefill_seconds(seq.prompt, min(drain.space(drain.decodes), drain.chunk), drain.decodes, used)
         running = self._ledger.residents + 1
         first = 0.0 if self._emitted else fit.seconds(0, running, used + seq.prompt)
         slo = seq.request.slo

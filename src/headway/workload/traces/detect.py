@@ -12,6 +12,7 @@ from headway.core.errors import InvalidTrace
 from headway.workload.limits import whole
 from headway.workload.trace import Trace
 from headway.workload.traces.azure import azure
+from headway.workload.traces.blis import BLIS, is_header
 from headway.workload.traces.burstgpt import BURSTGPT
 from headway.workload.traces.format import Format
 from headway.workload.traces.mooncake import MOONCAKE
@@ -40,8 +41,10 @@ def read_trace(path: str | Path, *, tokens_per_image: int = 0, seed: int = 0) ->
     drawn_with = whole("seed", seed, 0)
     if is_servegen(source):
         return replace(read_servegen(source, drawn_with), name=source.resolve().name)
-    formats = (HEADWAY, azures, VIDUR, MOONCAKE, BURSTGPT)
+    formats = (HEADWAY, azures, VIDUR, MOONCAKE, BURSTGPT, BLIS)
     table = read_table(source)
+    if is_header(table.columns):
+        raise InvalidTrace(f"{source}: the header of a BLIS trace; expected the CSV beside it")
     trace = _format(source, table, formats).convert(str(source), table)
     return replace(trace, name=source.name)
 

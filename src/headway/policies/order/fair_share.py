@@ -1,0 +1,190 @@
+"""Fair share: tenants by virtual time, each with an order of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headway.core.batch import Batch
+from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidSpec
+from headway.core.rules import Order
+from headway.core.sequence import Sequence
+from headway.core.spec import Spec, build, choice, number
+from headway.policies.order.heads import Heads
+from headway.policies.order.least_slack import LeastSlack
+from headway.policies.order.plain import PLAIN_ORDERS
+from headway.policies.order.virtual_time import FOR_EVER, Account, VirtualTime
+
+NESTINGS = ("tenant-first", "slack-first")
+CHARGES = ("iteration", "admission", "predicted")
+LIFTS = ("active", "waiting")
+
+
+class FairShare(Order):
+    """Which tenant has received least for its weight? Its requests go first, in an order of its own.
+
+    Every iteration charges a tenant for the work done for it, prompt and decode positions by their weights; never for
+    what an eviction makes the engine compute again. A tenant that returns from idling starts level with the least of
+    the active ones: debt is kept, credit is dropped. A request that memory refuses blocks the others, so that two
+    tenants with work waiting never differ by more than twice the largest that one step can charge. Cost: O(log
+    tenants) an admission, O(1) an iteration.
+    Source: Deadline-Aware Batching and Tenant Fairness; Fairness in Serving Large Language Models (OSDI 2024).
+
+    Args:
+        inner: the order among the requests of one tenant.
+        charge: "iteration", for work done; "predicted", the predicted output at admission, settled at the end; or
+            "admission", one unit each, which is wrong: a long answer costs as little as a short one.
+        lift: "active", over tenants with anything waiting or running; or "waiting", over those with something waiting
+            only, which is wrong: a tenant that returns while others only run keeps its banked credit.
+        nesting: "tenant-first" asks the order of the tenant that has received least; "slack-first" lets every tenant
+            compete whose most urgent request is within the band of the most urgent one of all, which meets more
+            promises and has no bound. It needs inner=least-slack(band=...).
+        w_in: charge for a prompt position.
+        w_out: charge for a decode position.
+    """
+
+    def __init__(
+        self,
+        inner: str | Spec = "fcfs",
+        charge: str = "iteration",
+        lift: str = "active",
+        nesting: str = "tenant-first",
+        w_in: float = 1.0,
+        w_out: float = 2.0,
+    ) -> None:
+        super().__init__()
+        spec = inner if isinstance(inner, Spec) else Spec(inner)
+        self.make_inner: Callable[[], Order] = lambda: build(spec, PLAIN_ORDERS, "inner order")
+        self._model = self.make_inner()
+        self.choosy = self._model.choosy
+        self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
+        if self.slack_first and not isinstance(self._model, LeastSlack):
+            raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
+        self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
+        charge = choice("charge", charge, CHARGES)
+        self.times = VirtualTime(
+            number("w_in", w_in, 0, 1e6),
+            number("w_out", w_out, 0, 1e6),
+            by_admission=charge == "admission",
+            predicted=charge == "predicted",
+            lift_waiting=choice("lift", lift, LIFTS) == "waiting",
+        )
+        self._engine: EngineProfile | None = None
+        self._answer: Account | None = None  # whose turn it was when last asked
+
+    def attach(self, engine: EngineProfile) -> None:
+        """Learn the engine's sizes."""
+        self._engine = engine
+        self.times.attach(engine)
+        self._model.chunk_cap = self.chunk_cap
+        self._model.attach(engine)
+
+    def push(self, seq: Sequence, now: float) -> bool:
+        """Join the tenant's queue."""
+        account = self.account(seq)
+        contends = account.waiting > 0
+        self.times.arrived(seq, account)
+        changes = account.order.push(seq, now)
+        if self.slack_first:
+            return self.heads.renew(account)
+        return changes or not contends
+
+    def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
+        """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
+        times = self.times
+        if self.slack_first:
+            return None if refused is not None else self.heads.choose(space, times)
+        self._answer = account = times.least()
+        if account is None:
+            return None
+        seq = account.order.candidate(now, space, refused)
+        if seq is not None or refused is not None:
+            return seq
+        return self._next_tenant(account, now, space)
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        """It starts: its tenant has one request less waiting."""
+        account = self.account(seq)
+        self.times.admitted(seq, account)
+        account.order.admitted(seq, now)
+        if self.slack_first:
+            self.heads.renew(account)
+
+    def prefilled(self, seq: Sequence, now: float) -> None:
+        """Tell the tenant's order."""
+        self.account(seq).order.prefilled(seq, now)
+
+    def finished(self, seq: Sequence, now: float) -> None:
+        """Tell the tenant's order."""
+        self.account(seq).order.finished(seq, now)
+
+    def back(self, seq: Sequence, now: float) -> None:
+        """It waits to return, before everybody else."""
+        self.account(seq).away += 1
+        super().back(seq, now)
+
+    def remove(self, seq: Sequence) -> None:
+        """It waits no more."""
+        account = self.account(seq)
+        self.times.removed(seq, account)
+        account.order.remove(seq)
+        if self.slack_first:
+            self.heads.renew(account)
+
+    def gone(self, seq: Sequence) -> None:
+        """It runs no more: settle what it decoded."""
+        account = self.account(seq)
+        self.times.gone(seq, account)
+        account.order.gone(seq)
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        """Charge an iteration, and let what the tenants' orders share learn from it."""
+        self.times.ran(batch)
+        self._model.ran(batch, now, seconds)
+
+    def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
+        """Charge quiet iterations."""
+        self.times.rested(steps, filling, positions)
+
+    def steady_until(self, now: float) -> float:
+        """The order of the tenant whose turn it is may change its mind with time."""
+        account = self._answer
+        return super().steady_until(now) if account is None else account.order.steady_until(now)
+
+    def steady_for(self) -> int:
+        """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
+        if self.slack_first:
+            return 0 if self.heads.several else FOR_EVER
+        account = self.times.least()
+        if account is None:
+            return FOR_EVER
+        return self.times.steady_for(account) if account is self._answer else 0
+
+    def account(self, seq: Sequence) -> Account:
+        """Return the account of a request's tenant, a new one for a new tenant."""
+        name = seq.request.tenant
+        account = self.times.accounts.get(name)
+        if account is None:
+            order = self.make_inner()
+            order.chunk_cap = self.chunk_cap
+            if isinstance(order, LeastSlack) and isinstance(self._model, LeastSlack):
+                order.outlook = self._model.outlook  # one iteration model for all
+            if self._engine is not None:
+                order.attach(self._engine)
+            account = self.times.accounts[name] = Account(len(self.times.accounts), order)
+        return account
+
+    def _next_tenant(self, first: Account, now: float, space: int) -> Sequence | None:
+        """Ask the other tenants in order of their times, since the first one's order names nobody now."""
+        self._answer = None  # it may change with whatever made that order decline
+        aside: list[Account] = []
+        seq: Sequence | None = None
+        account: Account | None = first
+        while seq is None and account is not None:
+            aside.append(account)
+            self.times.set_aside(account)
+            account = self.times.least()
+            seq = None if account is None else account.order.candidate(now, space, None)
+        for one in aside:
+            self.times.contend_again(one)
+        return seq
