@@ -20,6 +20,8 @@ from headway.testing.stepping import SteppingHost
 from tests.strategies import COSTS, MEMORY, ORDERS, Scenario, scenarios
 
 RULES = ["reject", "reject(safety=1)", "demote", "demote(safety=2)", "queue-cap(requests=2)", "queue-cap(tokens=90)"]
+OTHERS = ("least-slack", "combined", "fair-share")
+EVERY = ORDERS | st.sampled_from(OTHERS)
 SECONDS = st.none() | st.sampled_from([0.02, 0.1, 0.5, 2.0, 10.0])
 
 
@@ -47,7 +49,7 @@ class Kept(RecordingScheduler):
 
 
 def scheduler(scenario: Scenario, order: str, rule: str) -> Kept:
-    spec = order if order.startswith(("fcfs", "shortest")) else f"{order.rstrip(')')}, threshold=20)"
+    spec = order if order.startswith(("fcfs", "shortest", *OTHERS)) else f"{order.rstrip(')')}, threshold=20)"
     spec = "psf(threshold=20)" if order == "psf" else spec
     return Kept(scenario.engine, *Policy.of(spec, shedding=rule, eviction=scenario.eviction).rules(scenario.engine))
 
@@ -71,7 +73,7 @@ def told(made: Kept) -> list[tuple[int, str | None, float | None]]:
     return [(seq.state, seq.reason, seq.retry_after) for seq in made.seqs]
 
 
-@given(promised(), ORDERS, st.sampled_from(RULES), st.sampled_from(COSTS))
+@given(promised(), EVERY, st.sampled_from(RULES), st.sampled_from(COSTS))
 def test_invariants_4_7_and_9(scenario: Scenario, order: str, rule: str, cost: CostModel) -> None:
     """The engine is another one than its profile says, so that the fit has something to learn."""
     fast, again = (simulated(scenario, order, rule, cost) for _ in range(2))
@@ -86,7 +88,7 @@ def test_invariants_4_7_and_9(scenario: Scenario, order: str, rule: str, cost: C
     assert fast.outcomes.reasons == slow.outcomes.reasons
 
 
-@given(promised(), ORDERS, st.sampled_from(RULES), st.sampled_from(COSTS))
+@given(promised(), EVERY, st.sampled_from(RULES), st.sampled_from(COSTS))
 def test_invariant_1_and_whom_a_rule_may_name(scenario: Scenario, order: str, rule: str, cost: CostModel) -> None:
     """Everybody rejected never started, was promised something, and has a reason; the demoted finish in the end."""
     host = simulated(scenario, order, rule, cost)
@@ -113,7 +115,7 @@ def test_invariant_1_and_whom_a_rule_may_name(scenario: Scenario, order: str, ru
     assert made.waiting == len(made.demoted) == 0
 
 
-@given(promised(), ORDERS, st.sampled_from(["reject", "reject(safety=1)", "reject(safety=0.5)"]))
+@given(promised(), EVERY, st.sampled_from(["reject", "reject(safety=1)", "reject(safety=0.5)"]))
 def test_nobody_starts_after_the_latest_start(scenario: Scenario, order: str, rule: str) -> None:
     """And nobody is turned away while waiting before it. The engine is what its profile says: estimates stay."""
     host = simulated(scenario, order, rule, scenario.engine.cost)

@@ -18,6 +18,7 @@ from headway.report.tables import (
     differences_table,
     engine_table,
     memory_table,
+    refusals_table,
     tokens_table,
     waiting_table,
 )
@@ -36,7 +37,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
-    for make in (waiting_table, tokens_table, engine_table, memory_table):
+    for make in (waiting_table, tokens_table, engine_table, refusals_table, memory_table):
         table = make(comparison)
         for part in _fitting(table, console) if table is not None else ():
             console.print(part)

@@ -94,6 +94,7 @@ class Totals:
         oom_events: iterations in which live KV exceeded the capacity.
         wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
             computed again after an eviction is not in it.
+        demoted: requests that the shedding rule put behind all others.
     """
 
     iterations: int
@@ -108,6 +109,7 @@ class Totals:
     kv_peak: int
     oom_events: int
     wasted_tokens: int = 0
+    demoted: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ class RunRecord:
         wall_seconds: how long it took to compute.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        shedding_rule: spec of the shedding rule.
         eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the last request left the queue for the first time.
         steady_memory: the same, from the 1000th finish on; None if the queue was empty before.
@@ -155,6 +158,7 @@ class RunRecord:
     partial: bool = False
     order: str = ""
     memory_rule: str = ""
+    shedding_rule: str = ""
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None

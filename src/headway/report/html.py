@@ -20,7 +20,7 @@ from headway.report.fragments import (
     table_html,
 )
 from headway.report.sentences import answer, question
-from headway.report.tables import engine_table, memory_table, tokens_table, waiting_table
+from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
 
 # With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
 _CONTENT_POLICY = (
@@ -42,6 +42,13 @@ _ENGINE = (
     "Cancelled are requests whose clients left; wasted tokens, if any, were computed for these."
 )
 
+_REFUSALS = (
+    "Deadline: out of reach when it was refused. Unreachable: out of reach of an idle engine too. Queue full: so many "
+    "waited. Memory: it never fits. Told after is the time from arrival to refusal, of requests that were never "
+    "started. Demoted requests wait behind all others and finish in the end. Met is the share of all requests that "
+    "kept every limit of the agreement, and of the finished ones; goodput counts only these."
+)
+
 _MEMORY = (
     "Until the queue was empty for the first time. Required is the peak that the true lengths of the residents will "
     "need, after each admission round. Evictions count events and the requests they hit; recomputed are prompt tokens "
@@ -59,7 +66,7 @@ def html_report(comparison: Comparison) -> str:
     from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
 
     drawn = figures(comparison)
-    memory = memory_table(comparison)
+    memory, refusals = memory_table(comparison), refusals_table(comparison)
     title = html.escape(question(comparison))
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
@@ -73,6 +80,7 @@ def html_report(comparison: Comparison) -> str:
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
+            section("Refusals", _REFUSALS, table_html(refusals)) if refusals else "",
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
             settings_section(comparison),
