@@ -21,7 +21,7 @@ from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
 from headway.studies.source import Source
-from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
+from headway.workload import SeededTrace, TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
 
 __all__ = [
     "Comparison",
@@ -35,6 +35,7 @@ __all__ = [
     "Request",
     "RunRecord",
     "Scheduler",
+    "SeededTrace",
     "Sequence",
     "Shares",
     "Shedding",

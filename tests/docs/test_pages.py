@@ -21,6 +21,7 @@ from headway.workload.tenants import TenantsFile, Terms
 from headway.workload.tenants_toml import GLOBAL, TERMS, TRAFFIC, tenants_from_toml
 from headway.workload.traces.azure import azure
 from headway.workload.traces.blis import BLIS
+from headway.workload.traces.burstgpt import BURSTGPT
 from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
 from headway.workload.traffic import ARRIVAL_KINDS, Traffic, length_kinds
@@ -100,7 +101,7 @@ def test_every_workload_has_its_options_and_defaults():
 def test_every_column_of_a_trace_is_there():
     text = (DOCS / "traces.md").read_text()
     assert set(table(text)) >= {*REQUIRED, *OPTIONAL}
-    for form in (azure(0), VIDUR, MOONCAKE, BLIS):
+    for form in (azure(0), VIDUR, MOONCAKE, BLIS, BURSTGPT):
         for column in (*form.required, *form.optional):
             assert f"`{column}`" in text, column
 

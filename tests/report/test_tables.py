@@ -1,5 +1,6 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from headway.measure.comparison import Comparison, ComparisonBuilder
@@ -91,6 +92,12 @@ def test_differences_say_whether_they_are_significant():
     assert share.endswith(" %")
     assert " to " in interval
     assert verdict == "significant"
+
+
+def test_a_difference_in_one_run_is_called_no_more_than_that():
+    waits = list(np.random.default_rng(0).exponential(1.0, size=400))
+    rows = differences_table(of_waits({"a": waits, "b": [wait + 1 for wait in waits], "c": waits[::-1]}))
+    assert [row[-1] for row in rows] == ["one run", "may be chance", "one run"]
 
 
 def test_a_difference_without_interval_is_unknown():

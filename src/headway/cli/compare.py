@@ -17,6 +17,7 @@ from headway.cli.options import (
     EngineOption,
     EvictOption,
     HtmlOption,
+    ImagesOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -74,6 +75,7 @@ def compare(
     rate: RateOption = None,
     scale_lengths: LengthsOption = None,
     limit: LimitOption = None,
+    tokens_per_image: ImagesOption = 0,
     seed: SeedOption = 0,
     seeds: SeedsOption = 1,
     epsilon_sl: ShortToLongOption = 0.0,
@@ -100,6 +102,7 @@ def compare(
     where = read_source(
         source,
         tenants=tenants,
+        tokens_per_image=tokens_per_image,
         limit=limit,
         rate=rate,
         scale_lengths=scale_lengths,
@@ -137,7 +140,11 @@ def compare(
     except KeyboardInterrupt:
         fail("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
-    _deliver(comparison, outputs, rows)
+    try:
+        _deliver(comparison, outputs, rows)
+    except KeyboardInterrupt:
+        fail("interrupted while writing: what is not named above may be missing, no file is half written")
+        raise typer.Exit(INTERRUPTED) from None
     if comparison.partial:
         fail("interrupted: these results are partial")
         raise typer.Exit(INTERRUPTED)
@@ -146,18 +153,24 @@ def compare(
 def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:
     """Write what was asked for; print tables unless the JSON goes to standard output."""
     json, html, requests = outputs.values()
-    if json is not None:
-        write_json(comparison.to_dict(), json)
-    if html is not None:
-        with writing(html):
-            write_html(comparison, html)
-    if requests is not None:
-        _write_rows(pl.concat(rows), requests)
-    if json != STANDARD_OUTPUT:
-        print_comparison(comparison, out)
-    for path in (json, html, requests):
-        if path is not None and path != STANDARD_OUTPUT:
-            err.print(f"wrote {path}", markup=False)
+    written: list[Path] = []
+    try:
+        if json is not None:
+            write_json(comparison.to_dict(), json)
+            written.append(json)
+        if html is not None:
+            with writing(html):
+                write_html(comparison, html)
+            written.append(html)
+        if requests is not None:
+            _write_rows(pl.concat(rows), requests)
+            written.append(requests)
+        if json != STANDARD_OUTPUT:
+            print_comparison(comparison, out)
+    finally:
+        for path in written:
+            if path != STANDARD_OUTPUT:
+                err.print(f"wrote {path}", markup=False)
 
 
 def _write_rows(frame: pl.DataFrame, path: Path) -> None:

@@ -18,11 +18,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from headway.core.errors import InvalidInput
 from headway.report.files import write_whole
 
-INVALID, INTERRUPTED = 2, 130  # exit statuses
+FAILED, INVALID, INTERRUPTED = 1, 2, 130  # exit statuses
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
 PATIENCE = 1.0  # seconds before a progress bar is worth showing
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison] - if closed
+out = Console(highlight=False, width=None if _TERMINAL else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 STANDARD_OUTPUT = Path("-")
@@ -34,9 +35,15 @@ def fail(message: str) -> None:
 
 
 def tolerant_streams() -> None:
-    """Let a terminal or pipe that lacks a character show a question mark instead of ending the run."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+    """Let nothing about the streams end the run.
+
+    A terminal or pipe that lacks a character shows a question mark; what a closed stream is told is lost.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+        elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 

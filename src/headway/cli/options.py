@@ -13,11 +13,13 @@ from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workloads
+from headway.workload import SeededTrace, TenantsFile, Trace, open_trace, read_tenants, workloads
+from headway.workload.files import read_bytes
 from headway.workload.tenants_toml import is_tenants
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
+MOST_IMAGE_TOKENS = 100_000
 
 SourceArgument = Annotated[
     str | None,
@@ -154,6 +156,15 @@ LimitOption = Annotated[
     int | None,
     typer.Option(parser=_whole_number, metavar="N", help="Use only the first so many requests.", show_default=False),
 ]
+ImagesOption = Annotated[
+    int,
+    typer.Option(
+        "--tokens-per-image",
+        parser=_whole_number,
+        metavar="N",
+        help="Prompt tokens that an image of the trace counts for (Azure 2025).",
+    ),
+]
 SeedOption = Annotated[int, typer.Option(parser=_whole_number, metavar="S", help="First seed.")]
 SeedsOption = Annotated[
     int,
@@ -195,10 +206,16 @@ def read_seeds(first: int, count: int) -> range:
     return range(start, start + whole("--seeds", count, 1, MOST_SEEDS))
 
 
+def read_images(tokens: int) -> int:
+    """Return what `--tokens-per-image` gives."""
+    return whole("--tokens-per-image", tokens, 0, MOST_IMAGE_TOKENS)
+
+
 def read_source(
     text: str | None,
     *,
     tenants: str | None = None,
+    tokens_per_image: int,
     limit: int | None,
     rate: float | None,
     scale_lengths: float | None,
@@ -213,7 +230,7 @@ def read_source(
         InvalidInput: it is neither, a file cannot be read, or a change is out of range.
     """
     file = None if tenants is None else read_tenants_file(tenants)
-    origin = file if text is None else _origin(text)
+    origin = file if text is None else _origin(text, read_images(tokens_per_image))
     if origin is None:
         raise InvalidInput(
             "TRACE|WORKLOAD is missing; give a trace file or a workload such as qba-paper, or --tenants FILE"
@@ -256,7 +273,7 @@ def read_engine(text: str | None) -> EngineProfile | None:
             raise InvalidEngine(f"engine file {path}: there is no such file")
         return preset(text)
     try:
-        content = path.read_text(encoding="utf-8")
+        content = read_bytes(path).decode()
     except UnicodeDecodeError:
         raise InvalidEngine(f"engine file {path}: not UTF-8 text; expected TOML") from None
     except OSError as error:
@@ -264,11 +281,11 @@ def read_engine(text: str | None) -> EngineProfile | None:
     return engine_from_toml(content, path.stem)
 
 
-def _origin(text: str) -> Trace | TenantsFile | str:
+def _origin(text: str, tokens_per_image: int) -> Trace | SeededTrace | TenantsFile | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
     if exists(text):
-        return read_tenants(text) if is_tenants(text) else read_trace(text)
+        return read_tenants(text) if is_tenants(text) else open_trace(text, tokens_per_image=tokens_per_image)
     try:
         name = parse_spec(text).name
     except InvalidInput:

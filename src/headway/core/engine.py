@@ -278,7 +278,7 @@ def preset(name: str) -> EngineProfile:
         InvalidEngine: there is none of that name; the message names the nearest.
     """
     if name not in PRESETS:
-        raise InvalidEngine(f"unknown engine '{name}'; {nearest(name, PRESETS)} (or a TOML file)")
+        raise InvalidEngine(f"unknown engine '{name}'; {nearest(str(name), PRESETS)} (or a TOML file)")
     return PRESETS[name]
 
 

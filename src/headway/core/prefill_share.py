@@ -40,7 +40,8 @@ class PrefillShare:
 
     def due_in(self, positions: int) -> int:
         """After how many iterations with so many prompt positions each is one due? Very many where it never is."""
+        missing = self._turn - self._owed
+        if missing <= 0:
+            return 0
         owing = self._each - self._paid * positions
-        if owing <= 0:
-            return 1 << 62
-        return max(-(-(self._turn - self._owed) // owing), 0)
+        return -(-missing // owing) if owing > 0 else 1 << 62

@@ -127,9 +127,11 @@ class MemoryRule:
     Attributes:
         steady: a refusal holds until something leaves: more decoding never turns it into an admission. The scheduler
             then need not ask again in between.
+        draws: it uses the randomness that it is given: another seed gives another run.
     """
 
     steady: bool = True
+    draws: bool = False
 
     def attach(self, engine: EngineProfile, rng: np.random.Generator) -> None:
         """Told once, before anything else: the engine that it is for, and the only randomness that it may use."""

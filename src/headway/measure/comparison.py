@@ -167,7 +167,7 @@ def _one_seed_note(pairs: Sequence[PairedDifference]) -> str:
     if all(pair.ci95 is None for pair in pairs):
         return f"Too few requests to say how sure the differences are; {2 * BLOCKS} or several seeds would do."
     return (
-        f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests "
-        "(batch means). Near saturation blocks depend on each other and the intervals are too narrow; "
-        "several seeds tell more."
+        f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests (batch means), "
+        "widened where one block is like the next. Near saturation they are still too narrow, so that one run shows "
+        "no difference to be significant; several seeds of a workload, or several stretches of traffic, can."
     )

@@ -41,9 +41,9 @@ class PairedDifference:
     method: str
 
     @property
-    def significant(self) -> bool:
-        """Whether the interval excludes 0; without an interval nothing is significant."""
-        return self.ci95 is not None and not self.ci95.contains_zero
+    def significant(self) -> bool | None:
+        """Whether the interval over seeds excludes 0; None without one, since a single run's is not sure enough."""
+        return None if self.ci95 is None or self.method != "seeds" else not self.ci95.contains_zero
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pair's entry in `--json`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.core.engine import EngineProfile
-from headway.core.errors import InvalidSpec
+from headway.core.errors import InvalidSpec, expect
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.spec import Spec, build, construct, parse_spec
@@ -100,6 +100,10 @@ class Policy:
         """Return the spec of the memory rule that it runs on an engine."""
         return self.memory or parse_spec(engine.memory)
 
+    def draws(self, engine: EngineProfile) -> bool:
+        """Whether another seed gives another run on the same requests."""
+        return build(self.memory_on(engine), MEMORY_RULES, "memory rule").draws
+
     def build(self, engine: EngineProfile, rng: np.random.Generator | None = None) -> Scheduler:
         """Make a scheduler for one engine, with fresh rules.
 
@@ -113,8 +117,9 @@ class Policy:
 
 def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
     """Return the order's name, however its spec was spelled, and what makes a fresh one."""
-    if not isinstance(order, str):
+    if isinstance(order, type) and issubclass(order, Order):  # pyright: ignore[reportUnnecessaryIsInstance]
         return order.__name__, order
+    expect("policy", order, str, "a spec such as 'qba(k=3)', or a subclass of headway.Order")
     path = _IMPORT_PATH.match(order.strip())
     if path is None:
         spec = parse_spec(order)

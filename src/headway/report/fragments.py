@@ -84,10 +84,11 @@ def differences_section(comparison: Comparison) -> str:
     rows = differences_table(comparison)
     if not rows:
         return ""
-    of = "seeds" if comparison.paired[0].method == "seeds" else "20 blocks of successive requests"
+    seeds = comparison.paired[0].method == "seeds"
+    of = "seeds" if seeds else "20 blocks of successive requests"
     how = (
-        "Mean wait of the first less that of the second, on the same requests, with 95 % intervals over "
-        f"{of}. Where the interval contains 0 the difference may be chance."
+        f"Mean wait of the first less that of the second, on the same requests, with 95 % intervals over {of}. Where "
+        f"the interval contains 0 the difference may be chance{'' if seeds else '; where not, one run cannot tell'}."
     )
     heads = ("Difference", "Share", "95 % interval")
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)

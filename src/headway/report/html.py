@@ -1,9 +1,8 @@
-"""The report as one HTML file that needs nothing else: no network, no files beside it."""
+"""The report of a comparison as one HTML file."""
 
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 
 from headway.measure.comparison import Comparison
@@ -21,11 +20,6 @@ from headway.report.fragments import (
 )
 from headway.report.sentences import answer, question
 from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
-
-# With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
-_CONTENT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
-)
 
 _WAITING = (
     "From arrival until a request is first scheduled, of all requests that were. A quantile is a wait that "
@@ -63,15 +57,15 @@ def html_report(comparison: Comparison) -> str:
     """
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.charts import figures  # noqa: PLC0415
-    from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
+    from headway.report.page import page  # noqa: PLC0415
 
     drawn = figures(comparison)
     memory, refusals = memory_table(comparison), refusals_table(comparison)
-    title = html.escape(question(comparison))
+    title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
         (
-            f"<header>\n<h1>{title}</h1>",
+            f"<header>\n<h1>{html.escape(title)}</h1>",
             partial_banner(comparison),
             f'<p class="answer">{prose(answer(comparison))}</p>',
             f'<p class="facts">{prose(facts(comparison))}</p>\n</header>\n<main>',
@@ -88,25 +82,7 @@ def html_report(comparison: Comparison) -> str:
             f"</main>\n<footer>Made by Headway {version}</footer>",
         )
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{_resource("page.css")}</style>
-</head>
-<body>
-{body}
-<script type="application/json" id="charts">{charts_json(drawn)}</script>
-<script>
-{drawing_script()}
-</script>
-</body>
-</html>
-"""
+    return page(title, body, drawn)
 
 
 def write_html(comparison: Comparison, path: Path | str) -> None:
@@ -116,7 +92,3 @@ def write_html(comparison: Comparison, path: Path | str) -> None:
         OSError: the path cannot be written.
     """
     write_whole(path, html_report(comparison).encode())
-
-
-def _resource(name: str) -> str:
-    return files("headway.report").joinpath(name).read_text(encoding="utf-8")

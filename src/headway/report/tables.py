@@ -185,7 +185,9 @@ def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, 
         bounds, verdict = NO_VALUE, "unknown"
         if pair.ci95 is not None:
             bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {unit}"
-            verdict = "significant" if pair.significant else "not significant"
+            verdict = {True: "significant", False: "not significant", None: "one run"}[pair.significant]
+            if pair.significant is None and pair.ci95.contains_zero:
+                verdict = "may be chance"
         rows.append((name, f"{text(pair.difference)} {unit}", share, bounds, verdict))
     return rows
 

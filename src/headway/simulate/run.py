@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
+from headway.core.errors import expect
 from headway.core.request import Request, Slo
+from headway.core.rules import Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.core.spec import number, whole
@@ -38,7 +40,7 @@ SAMPLES = 2000  # of the timeline, over the time in which requests arrive
 
 def simulate(
     trace: Trace,
-    policy: str | Policy = "fcfs",
+    policy: str | type[Order] | Policy = "fcfs",
     engine: str | EngineProfile = "a100-llama3-8b",
     *,
     seed: int = 0,
@@ -53,7 +55,7 @@ def simulate(
 
     Args:
         trace: requests with their true output lengths.
-        policy: a policy or its spec.
+        policy: a policy, its spec, or the class of an own order.
         engine: an engine or the name of a preset.
         seed: of the engine's own randomness (jitter); the trace is data.
         timeline: keep samples of queue and KV over time.
@@ -74,8 +76,9 @@ def simulate(
     """
     clients, patience = checked_clients(clients, patience)
     began = time.perf_counter()
-    policy = Policy.of(policy) if isinstance(policy, str) else policy
-    engine = preset(engine) if isinstance(engine, str) else engine
+    expect("trace", trace, Trace, "a Trace, as of headway.workload('qba-paper') or headway.read_trace(path)")
+    policy = policy if isinstance(policy, Policy) else Policy.of(policy)
+    engine = engine if isinstance(engine, EngineProfile) else preset(engine)
     frame = trace.frame
     arrivals: list[float] = frame["arrival"].to_list()
     outputs: list[int] = frame["output_tokens"].to_list()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import product
@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
-from headway.core.errors import InvalidInput
+from headway.core.errors import InvalidInput, expect
 from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
@@ -24,6 +24,7 @@ from headway.simulate.run import checked_clients, simulate
 from headway.studies.source import Source
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
 DEFAULT_ENGINE = "a100-llama3-8b"
@@ -32,15 +33,15 @@ HOME_ENGINES = {"qba-paper": "qba-paper"}
 
 
 def compare(
-    source: Source | Trace | TenantsFile | str,
-    policies: Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
+    source: Source | Trace | SeededTrace | TenantsFile | str,
+    policies: str | type[Order] | Policy | Sequence[str | type[Order] | Policy] = DEFAULT_POLICIES,
     engine: str | EngineProfile | None = None,
     *,
-    memory: Sequence[str] = (),
-    evict: Sequence[str] = (),
-    shed: Sequence[str] = (),
+    memory: str | Sequence[str] = (),
+    evict: str | Sequence[str] = (),
+    shed: str | Sequence[str] = (),
     shares: Shares | None = None,
-    sla: Sla | None = None,
+    sla: str | Sla | None = None,
     clients: int | None = None,
     patience: float | None = None,
     seeds: Sequence[int] = (0,),
@@ -51,19 +52,20 @@ def compare(
     """Run every policy on the same requests, and set the results side by side.
 
     Args:
-        source: a trace, a tenants file, the spec of a named workload, or a `Source` with what is to be done to them.
-        policies: specs, classes of own orders, or policies.
+        source: a trace, a seeded trace, a tenants file, the spec of a named workload, or a `Source` with what is to
+            be done to them.
+        policies: one or several: specs, classes of own orders, or policies.
         engine: an engine or the name of a preset; by default the one a named workload was made for, or
             `a100-llama3-8b`.
-        memory: specs of memory rules, each to be combined with every policy; none takes the engine's.
+        memory: one or several specs of memory rules, each to be combined with every policy; none takes the engine's.
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
         shed: specs of shedding rules, combined likewise; none keeps everybody.
         shares: what every policy guarantees beside its order.
-        sla: what every request was promised.
+        sla: what every request was promised, as an `Sla` or a text such as "ttft=10,mtpot=1.5".
         clients: that send the requests in their order, each its next one when its last one has ended; the arrival
             times of the source are then ignored. None takes them.
         patience: seconds without a token after which a client leaves and its request is cancelled; None for ever.
-        seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
+        seeds: a workload or seeded trace is drawn once for each, and every policy gets the same requests (paired).
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.
@@ -81,19 +83,26 @@ def compare(
             f"clients = {clients} and rate = {source.rate:g} exclude each other: clients send when an answer "
             "has ended; give one of the two"
         )
-    chosen = _combined(policies, memory, evict, shed, shares)
+    rules = _several("memory", memory, "a memory rule or several, such as 'past-future'")
+    victims = _several("evict", evict, "an eviction rule or several, such as 'least-computed'")
+    orders = _several("policies", policies, "a policy or several, such as ['fcfs', 'qba(k=3)']")
+    doomed = _several("shed", shed, "a shedding rule or several, such as 'reject'")
+    chosen = _combined(orders, rules, victims, doomed, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
-    runs = list(seeds) if source.seeded or profile.jitter > 0 else list(seeds)[:1]
+    agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
+    asked = _several("seeds", seeds, "several seeds: range(3) for three of them, [3] for seed 3")
+    drawn = source.seeded or profile.jitter > 0 or any(policy.draws(profile) for policy in chosen)
+    runs = asked if drawn else asked[:1]
     if not runs:
         raise InvalidInput("seeds must name at least one seed")
     first = source.requests(runs[0])
     notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
     notes += _promise_notes(chosen, first)
-    if len(runs) < len(list(seeds)):
-        notes.append("A trace without label errors or jitter is the same under every seed: it was run once.")
-    settings = _settings(source, first, chosen, profile, runs, command, sla, clients, patience)
-    builder = ComparisonBuilder(settings, notes, sla)
+    if len(runs) < len(asked):
+        notes.append("Nothing is drawn here, so every seed gives the same: it was run once.")
+    settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
+    builder = ComparisonBuilder(settings, notes, agreement)
     total = len(runs) * len(chosen)
     done = 0
     try:
@@ -106,7 +115,7 @@ def compare(
                     profile,
                     seed=seed,
                     timeline=seed == runs[0],
-                    watch_future=bool(memory),
+                    watch_future=bool(rules),
                     clients=clients,
                     patience=patience,
                     progress=_share_of(progress, done, total, len(trace)),
@@ -127,12 +136,22 @@ def compare(
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
     """Return the engine that was asked for, or the default one of the source."""
-    if isinstance(engine, EngineProfile):
-        return engine
     if engine is not None:
-        return preset(engine)
+        return engine if isinstance(engine, EngineProfile) else preset(engine)
     name = parse_spec(source.origin).name if isinstance(source.origin, str) else ""
     return preset(HOME_ENGINES.get(name, DEFAULT_ENGINE))
+
+
+def _several(name: str, given: Any, expected: str) -> list[Any]:
+    """Return what was given as a list: one policy or rule is a list of one.
+
+    Raises:
+        InvalidInput: it is neither one nor several.
+    """
+    if isinstance(given, str | type | Policy):
+        return [given]
+    expect(name, given, Iterable, expected)
+    return list(given)
 
 
 def _combined(

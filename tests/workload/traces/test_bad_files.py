@@ -178,10 +178,10 @@ def test_a_missing_file_and_a_directory(tmp_path: Path):
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def denied(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(table, "read_bytes", denied)
     assert refusal(tmp_path / "trace.csv").endswith("trace.csv: Permission denied")
 
 

@@ -7,7 +7,7 @@ from headway.policies.order.fair_share import FairShare
 
 
 class Combined(FairShare):
-    """Who is most urgent of those that fit this iteration, and among the nearly as urgent, which tenant got least?
+    """Who is most urgent of what fits, and of the nearly as urgent, whose tenant got least?
 
     A preset of `fair-share(inner=least-slack(...))` under a cap on what one request may take of an iteration: the cap
     leaves room for short requests beside a long prompt, slack decides between requests, and virtual time between
