@@ -59,6 +59,15 @@ EvictOption = Annotated[
         show_default="last-admitted",
     ),
 ]
+ShedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shed",
+        metavar="SPEC",
+        help="Who is turned away or put back (repeatable), such as reject, demote or queue-cap(requests=100).",
+        show_default="keep",
+    ),
+]
 SlaOption = Annotated[
     str | None,
     typer.Option(

@@ -46,6 +46,10 @@ def simulate(
             "--evict", metavar="SPEC", help="Who gives way when memory runs out.", show_default="last-admitted"
         ),
     ] = None,
+    shed: Annotated[
+        str | None,
+        typer.Option("--shed", metavar="SPEC", help="Who is turned away or put back.", show_default="keep"),
+    ] = None,
     prefill_share: PrefillShareOption = 0.0,
     reserve: ReserveOption = None,
     engine: EngineOption = None,
@@ -74,6 +78,7 @@ def simulate(
         policy=[policy],
         memory=None if memory is None else [memory],
         evict=None if evict is None else [evict],
+        shed=None if shed is None else [shed],
         prefill_share=prefill_share,
         reserve=reserve,
         engine=engine,

@@ -29,11 +29,13 @@ class Order:
     Requests that return from eviction go to the head in every order; `next` sees to that.
 
     Attributes:
+        by_arrival: nobody is served before who came earlier, so that a shedding rule knows whose work is ahead.
         choosy: it may pass over requests that do not fit the positions left in an iteration.
         chunk_cap: the most prompt positions that it lets one request take in an iteration; None for no more than the
             engine does.
     """
 
+    by_arrival: bool = False
     choosy: bool = False
     chunk_cap: int | None = None
 
@@ -191,6 +193,9 @@ class Shedding:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def watch(self, ledger: KvLedger, order: Order) -> None:
+        """Told once, when it gets its scheduler: the KV totals that it may read, and the order that it works beside."""
 
     def push(self, seq: Sequence, now: float) -> bool:
         """A request arrived; return True to refuse it at once."""

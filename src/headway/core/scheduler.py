@@ -41,6 +41,7 @@ class Scheduler:
         kv_peak: the most live KV tokens after any plan.
         pauses: some iterations run prompts alone while others wait to decode.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
+        demotions: requests demoted so far.
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
         cache: blocks of prompts that are kept; None where the engine keeps none.
@@ -85,6 +86,7 @@ class Scheduler:
         "decode_positions",
         "decodes",
         "demoted",
+        "demotions",
         "engine",
         "eviction",
         "evictions",
@@ -134,6 +136,7 @@ class Scheduler:
         self.kv_token_iterations: int = 0
         self.kv_peak: int = 0
         self.oom_events: int = 0
+        self.demotions: int = 0
         self.evictions: int = 0
         self.recomputed: int = 0
         self.cache: PrefixCache | None = None
@@ -152,6 +155,7 @@ class Scheduler:
         self._listen(order, memory)
         # Read in every iteration.
         self._sheds: bool = not shedding.idle
+        shedding.watch(self.ledger, order)
         self._slots: int = engine.slots
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
@@ -404,6 +408,7 @@ class Scheduler:
                 continue
             if self.shedding.demotes:
                 seq.state = DEMOTED
+                self.demotions += 1
                 self._blocked = False
                 self.order.remove(seq)
                 self.demoted[seq] = None

@@ -10,7 +10,7 @@ from headway.core.engine import EngineProfile
 
 Line = tuple[float, float, float, float]  # seconds: at rest, for a prefill position, a decode position, a KV token
 
-FORGETTING = 0.995  # weight of an iteration against that of the next one: about the last 200 count
+FORGETTING = 0.97  # weight of an iteration against that of the next one like it; about the last 150 of all kinds count
 _LEAST_NEWS = (1.0 - FORGETTING) / FORGETTING  # variance of a prediction, below which an iteration tells nothing new
 _DOUBT = 25.0  # variance of the prior: a coefficient may be wrong by all of itself where an iteration is by a fifth
 _SMALL = 0.1  # share of a full iteration by which a coefficient may be wrong that the prior takes for small

@@ -128,6 +128,7 @@ def simulate(
         partial=not complete,
         order=policy.order_spec,
         memory_rule=str(policy.memory_on(engine)),
+        shedding_rule=str(policy.shedding),
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
@@ -291,6 +292,7 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame)
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        demoted=scheduler.demotions,
         wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
         cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )
