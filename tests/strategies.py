@@ -66,6 +66,7 @@ CLIENTS = st.integers(1, 12)
 PATIENCE = st.sampled_from([0.004, 0.01, 0.03, 0.1, 0.5, 1.0, 2.0, 7.0])
 
 
+POOLS = [0.01, 0.25, 0.5, 0.75]  # exact as fractions, but for the first one
 TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
 
 
@@ -73,10 +74,20 @@ PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None,
 
 
 def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
-    """A prefill share where the engine allows one, a reservation, or, most often, nothing."""
-    prefill = [0.0, 0.0, 0.1, 0.6] if engine.mode == "mixed" else [0.0]
+    """A prefill share or pools where the engine allows them, a reservation, or, most often, nothing."""
+    split: list[tuple[float, float | None]] = [(0.0, None)]
+    if engine.mode == "mixed":
+        split += [(0.0, None), (0.1, None), (0.6, None)]
+        split += [(0.0, pools) for pools in POOLS if leaves_a_slot(engine, pools)]
     reserves = [None, None, "share=0.3,after=0.05", "share=0.01,after=0,window=150", "share=1,after=1.0,window=3"]
-    return st.builds(Shares.of, st.sampled_from(prefill), st.sampled_from(reserves))
+    return st.builds(
+        lambda split, reserve: Shares.of(split[0], reserve, split[1]), st.sampled_from(split), st.sampled_from(reserves)
+    )
+
+
+def leaves_a_slot(engine: EngineProfile, pools: float) -> bool:
+    prompts = max(int(pools * engine.token_budget), 1)
+    return engine.token_budget - prompts >= engine.decode_block
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ def policy(scenario: Scenario, order: str) -> Policy:
 
 def recording(scenario: Scenario, order: str) -> RecordingScheduler:
     chosen = policy(scenario, order)
-    return RecordingScheduler(scenario.engine, *chosen.rules(scenario.engine), chosen.shares.prefill)
+    engine = chosen.shares.engine(scenario.engine)
+    return RecordingScheduler(engine, *chosen.rules(engine), chosen.shares.prefill)
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -60,9 +61,10 @@ def stepping(scenario: Scenario, order: str) -> SteppingHost:
 
 def naive(scenario: Scenario, order: str) -> NaiveEngine:
     chosen = policy(scenario, order)
-    rules = chosen.rules(scenario.engine)
+    split = chosen.shares.engine(scenario.engine)
+    rules = chosen.rules(split)
     engine = NaiveEngine(
-        scenario.engine,
+        split,
         *rules[:2],
         scenario.requests,
         scenario.outputs,

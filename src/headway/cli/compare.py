@@ -23,6 +23,7 @@ from headway.cli.options import (
     LongToShortOption,
     MemoryOption,
     PatienceOption,
+    PoolsOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
@@ -67,6 +68,7 @@ def compare(
     memory: MemoryOption = None,
     evict: EvictOption = None,
     prefill_share: PrefillShareOption = 0.0,
+    pools: PoolsOption = None,
     reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
@@ -105,7 +107,7 @@ def compare(
         epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
-    shares = Shares.of(prefill_share, reserve)
+    shares = Shares.of(prefill_share, reserve, pools)
     agreement = None if sla is None else Sla.parse(sla)
     clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
