@@ -285,15 +285,8 @@ class Scheduler:
         if batch.decodes:
             ledger.clock += 1
         clock = ledger.clock
-        for seq in batch.joined:
-            seq.state = DECODING
-            seq.joined = clock
-            seq.generated += self._emitted_by_prefill
-            self.decodes += 1
-            if self._pages is not None:
-                self._pages.join(seq.filled)
-            if self._memory_listens:
-                self.memory.joined(seq, ledger)
+        if batch.joined:
+            self._start_decoding(batch.joined, self._emitted_by_prefill)
         if batch.held:
             self._hold(batch.held, now)
         if self._memory_listens:
@@ -317,6 +310,19 @@ class Scheduler:
                 self.memory.finished(seq, ledger)
             if self._order_finishes:
                 self.order.finished(seq, now)
+
+    def _start_decoding(self, seqs: Items[Sequence], emitted: int) -> None:
+        """Let those decode from the next decode iteration on; their prompts have just emitted so many tokens."""
+        ledger = self.ledger
+        for seq in seqs:
+            seq.state = DECODING
+            seq.joined = ledger.clock
+            seq.generated += emitted
+            self.decodes += 1
+            if self._pages is not None:
+                self._pages.join(seq.filled)
+            if self._memory_listens:
+                self.memory.joined(seq, ledger)
 
     def _hold(self, held: Items[Sequence], now: float) -> None:
         """Let those wait for a decode slot whose prompt has just been filled."""
@@ -455,21 +461,14 @@ class Scheduler:
                 return
 
     def _resume(self, batch: Batch) -> None:
-        ledger, ready = self.ledger, self.ready
         resumed = [*batch.resumed]
-        while ready and self.decodes < self._decode_slots:
-            seq = self.order.next_ready(ready)
-            del ready[seq]
-            seq.state = DECODING
-            seq.joined = ledger.clock
-            self.decodes += 1
-            self._blocked = False
-            if self._pages is not None:
-                self._pages.join(seq.filled)
-            if self._memory_listens:
-                self.memory.joined(seq, ledger)
+        while self.ready and self.decodes < self._decode_slots:
+            seq = self.order.next_ready(self.ready)
+            del self.ready[seq]
+            self._start_decoding((seq,), 0)
             resumed.append(seq)
         batch.resumed = resumed
+        self._blocked = False
 
     def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Let everybody decode."""
