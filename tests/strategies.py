@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -66,7 +67,6 @@ CLIENTS = st.integers(1, 12)
 PATIENCE = st.sampled_from([0.004, 0.01, 0.03, 0.1, 0.5, 1.0, 2.0, 7.0])
 
 
-POOLS = [0.01, 0.25, 0.5, 0.75]  # exact as fractions, but for the first one
 TENANTS = [("a", 1.0), ("a", 1.0), ("b", 1.0), ("c", 2.5), ("c", 0.5)]  # one of them changes its weight
 
 
@@ -78,16 +78,34 @@ def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
     split: list[tuple[float, float | None]] = [(0.0, None)]
     if engine.mode == "mixed":
         split += [(0.0, None), (0.1, None), (0.6, None)]
-        split += [(0.0, pools) for pools in POOLS if leaves_a_slot(engine, pools)]
+        split += [(0.0, pools) for pools in pools_for(engine)]
     reserves = [None, None, "share=0.3,after=0.05", "share=0.01,after=0,window=150", "share=1,after=1.0,window=3"]
     return st.builds(
         lambda split, reserve: Shares.of(split[0], reserve, split[1]), st.sampled_from(split), st.sampled_from(reserves)
     )
 
 
-def leaves_a_slot(engine: EngineProfile, pools: float) -> bool:
-    prompts = max(int(pools * engine.token_budget), 1)
-    return engine.token_budget - prompts >= engine.decode_block
+@st.composite
+def pooled(draw: st.DrawFn, of: st.SearchStrategy[Scenario]) -> Scenario:
+    """Scenarios in which requests wait for decode slots: few of these, several residents, memory for more."""
+    scenario = draw(of)
+    engine = dataclasses.replace(
+        scenario.engine,
+        mode="mixed",
+        token_budget=scenario.engine.token_budget + scenario.engine.decode_block,
+        max_sequences=draw(st.integers(3, 12)),
+        kv_tokens=draw(st.integers(40, 600)),
+    )
+    reserve = scenario.shares.reserve
+    shares = Shares.of(0.0, None if reserve is None else str(reserve), draw(st.sampled_from(pools_for(engine))))
+    return dataclasses.replace(scenario, engine=engine, shares=shares)
+
+
+def pools_for(engine: EngineProfile) -> list[float]:
+    """Splits that leave one, two, four and many decode slots, as far as the engine has so many."""
+    budget, block = engine.token_budget, engine.decode_block
+    prompts = [budget - slots * block for slots in (1, 2, 4)] + [1]
+    return [positions / budget for positions in prompts if 1 <= positions <= budget - block]
 
 
 @dataclass(frozen=True)
