@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
@@ -84,10 +85,38 @@ PROMISES = [None, Slo(0.05), Slo(0.3, 0.01), Slo(completion=1.0), Slo(0.1, None,
 
 
 def shares_for(engine: EngineProfile) -> st.SearchStrategy[Shares]:
-    """A prefill share where the engine allows one, a reservation, or, most often, nothing."""
-    prefill = [0.0, 0.0, 0.1, 0.6] if engine.mode == "mixed" else [0.0]
+    """A prefill share or pools where the engine allows them, a reservation, or, most often, nothing."""
+    split: list[tuple[float, float | None]] = [(0.0, None)]
+    if engine.mode == "mixed":
+        split += [(0.0, None), (0.1, None), (0.6, None)]
+        split += [(0.0, pools) for pools in pools_for(engine)]
     reserves = [None, None, "share=0.3,after=0.05", "share=0.01,after=0,window=150", "share=1,after=1.0,window=3"]
-    return st.builds(Shares.of, st.sampled_from(prefill), st.sampled_from(reserves))
+    return st.builds(
+        lambda split, reserve: Shares.of(split[0], reserve, split[1]), st.sampled_from(split), st.sampled_from(reserves)
+    )
+
+
+@st.composite
+def pooled(draw: st.DrawFn, of: st.SearchStrategy[Scenario]) -> Scenario:
+    """Scenarios in which requests wait for decode slots: few of these, several residents, memory for more."""
+    scenario = draw(of)
+    engine = dataclasses.replace(
+        scenario.engine,
+        mode="mixed",
+        token_budget=scenario.engine.token_budget + scenario.engine.decode_block,
+        max_sequences=draw(st.integers(3, 12)),
+        kv_tokens=draw(st.integers(40, 600)),
+    )
+    reserve = scenario.shares.reserve
+    shares = Shares.of(0.0, None if reserve is None else str(reserve), draw(st.sampled_from(pools_for(engine))))
+    return dataclasses.replace(scenario, engine=engine, shares=shares)
+
+
+def pools_for(engine: EngineProfile) -> list[float]:
+    """Splits that leave one, two, four and many decode slots, as far as the engine has so many."""
+    budget, block = engine.token_budget, engine.decode_block
+    prompts = [budget - slots * block for slots in (1, 2, 4)] + [1]
+    return [positions / budget for positions in prompts if 1 <= positions <= budget - block]
 
 
 CACHES = st.integers(5, 150)
@@ -154,7 +183,7 @@ def scenarios(
 ) -> Scenario:
     engine = draw(engines(eviction=eviction, memory=memory))
     if cached:
-        engine = replace(engine, prefix_cache=draw(CACHES))
+        engine = dataclasses.replace(engine, prefix_cache=draw(CACHES))
     count = draw(st.integers(1, 25))
     gaps = draw(st.lists(st.sampled_from([0.0, 0.0, 0.001, 0.01, 0.1, 1.5]), min_size=count, max_size=count))
     arrival = 0.0

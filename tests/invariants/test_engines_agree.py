@@ -16,7 +16,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, scenarios
+from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, pooled, scenarios
 
 
 def policy(scenario: Scenario, order: str) -> Policy:
@@ -25,7 +25,8 @@ def policy(scenario: Scenario, order: str) -> Policy:
 
 def recording(scenario: Scenario, order: str) -> RecordingScheduler:
     chosen = policy(scenario, order)
-    return RecordingScheduler(scenario.engine, *chosen.rules(scenario.engine), chosen.shares.prefill)
+    engine = chosen.shares.engine(scenario.engine)
+    return RecordingScheduler(engine, *chosen.rules(engine), chosen.shares.prefill)
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -61,9 +62,10 @@ def stepping(scenario: Scenario, order: str) -> SteppingHost:
 
 def naive(scenario: Scenario, order: str) -> NaiveEngine:
     chosen = policy(scenario, order)
-    rules = chosen.rules(scenario.engine)
+    split = chosen.shares.engine(scenario.engine)
+    rules = chosen.rules(split)
     engine = NaiveEngine(
-        scenario.engine,
+        split,
         *rules[:2],
         scenario.requests,
         scenario.outputs,
@@ -100,6 +102,7 @@ def same(left: list[float], right: list[float]) -> bool:
 
 
 OF_CLIENTS = scenarios(memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE)
+POOLED = pooled(OF_CLIENTS)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
@@ -109,6 +112,11 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
 
 @given(OF_CLIENTS, ORDERS | SHARING)
 def test_invariant_9_with_clients(scenario: Scenario, order: str) -> None:
+    assert_fast_forward_equals_steps(scenario, order)
+
+
+@given(POOLED, ORDERS | SHARING)
+def test_invariant_9_with_pools(scenario: Scenario, order: str) -> None:
     assert_fast_forward_equals_steps(scenario, order)
 
 
@@ -142,6 +150,11 @@ def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, f
 
 @given(OF_CLIENTS, ORDERS | SHARING, st.booleans())
 def test_simulated_engine_equals_the_naive_one_with_clients(scenario: Scenario, order: str, fast_forward: bool) -> None:
+    assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
+
+
+@given(POOLED, ORDERS | SHARING, st.booleans())
+def test_simulated_engine_equals_the_naive_one_with_pools(scenario: Scenario, order: str, fast_forward: bool) -> None:
     assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
 
 
@@ -179,6 +192,11 @@ def test_invariant_7_with_clients(scenario: Scenario, order: str) -> None:
     assert_live_equals_simulated(scenario, order)
 
 
+@given(POOLED, ORDERS | SHARING)
+def test_invariant_7_with_pools(scenario: Scenario, order: str) -> None:
+    assert_live_equals_simulated(scenario, order)
+
+
 def assert_live_equals_simulated(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     fast = simulated(scenario, order, fast_forward=True)
@@ -187,7 +205,10 @@ def assert_live_equals_simulated(scenario: Scenario, order: str) -> None:
     assert same([row.first_token for row in live.rows], list(fast.outcomes.first_token))
 
 
-@given(scenarios(cancels=True, memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE), ORDERS | SHARING)
+CANCELLED_SOME = scenarios(cancels=True, memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE)
+
+
+@given(CANCELLED_SOME | pooled(CANCELLED_SOME), ORDERS | SHARING)
 def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     other = naive(scenario, order)

@@ -34,6 +34,7 @@ from headway.cli.options import (
     LongToShortOption,
     MemoryOption,
     PatienceOption,
+    PoolsOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
@@ -80,6 +81,7 @@ def compare(
     evict: EvictOption = None,
     shed: ShedOption = None,
     prefill_share: PrefillShareOption = 0.0,
+    pools: PoolsOption = None,
     reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
@@ -120,7 +122,7 @@ def compare(
         epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
-    shares = Shares.of(prefill_share, reserve)
+    shares = Shares.of(prefill_share, reserve, pools)
     agreement = None if sla is None else Sla.parse(sla)
     clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []

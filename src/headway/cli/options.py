@@ -110,6 +110,15 @@ PrefillShareOption = Annotated[
         help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
     ),
 ]
+PoolsOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="Split every iteration: this share of the positions is for prompts alone, the rest for decodes alone.",
+        show_default=False,
+    ),
+]
 ReserveOption = Annotated[
     str | None,
     typer.Option(

@@ -111,6 +111,15 @@ class EngineProfile:
         return min(self.max_sequences, self.token_budget // self.decode_block)
 
     @property
+    def decode_slots(self) -> int:
+        """Requests that may decode at once."""
+        return self.slots
+
+    def prompt_space(self, decodes: int) -> int:
+        """Positions of an iteration that prompts may take while so many requests decode."""
+        return self.token_budget - decodes * self.decode_block
+
+    @property
     def longest_answer(self) -> int:
         """Tokens that memory rules reckon a request may generate at most."""
         return self.max_new_tokens or LONGEST_ANSWER

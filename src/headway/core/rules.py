@@ -102,6 +102,13 @@ class Order:
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Its last prompt chunk is scheduled."""
 
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Name who gets a free decode slot, of those whose prompt is filled; they are in order of that, at least one.
+
+        Asked only where prompts and decodes have pools of their own. It may cost a look at every one of them.
+        """
+        return next(iter(ready))
+
     def finished(self, seq: Sequence, now: float) -> None:
         """It ended with its answer complete."""
 

@@ -255,6 +255,7 @@ def _settings(
         "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
         "shed": list(dict.fromkeys(str(policy.shedding) for policy in policies)),
         "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
+        "pools": next((float(policy.shares.pools) for policy in policies if policy.shares.pools is not None), None),
         "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
         "clients": clients,

@@ -120,6 +120,12 @@ class FairShare(Order):
         """Tell the tenant's order."""
         self.account(seq).order.prefilled(seq, now)
 
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Ask the order of the tenant that has received least of those with anybody ready; ties by who is first."""
+        accounts = {seq: self.account(seq) for seq in ready}
+        least = min(dict.fromkeys(accounts.values()), key=self.times.time)
+        return least.order.next_ready({seq: None for seq, account in accounts.items() if account is least})
+
     def finished(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
         self.account(seq).order.finished(seq, now)

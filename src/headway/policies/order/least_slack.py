@@ -59,9 +59,10 @@ class LeastSlack(Order):
 
     def attach(self, engine: EngineProfile) -> None:
         """Learn the engine's sizes, and make the iteration model unless one is shared."""
-        chunk = min(engine.chunk_cap or engine.token_budget, self.chunk_cap or engine.token_budget)
+        space = engine.prompt_space(0)
+        chunk = min(engine.chunk_cap or space, self.chunk_cap or space, space)
         # What is left when everybody else decodes: more than that is never sure to be free.
-        sure = engine.token_budget - (engine.slots - 1) * engine.decode_block
+        sure = engine.prompt_space(engine.slots - 1)
         self._largest = min(chunk, sure)
         self._index = NeedIndex(self._largest)
         if self.outlook is None:
@@ -106,6 +107,10 @@ class LeastSlack(Order):
         """Renew a few keys that an older model gave."""
         self._renew()
 
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Name the one whose next token, or completion, is due first."""
+        return min(ready, key=_due)
+
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
         """Learn how long iterations take."""
         if self.outlook is not None:
@@ -149,6 +154,17 @@ def new_outlook(engine: EngineProfile, chunk: int, given: Linear | None) -> Outl
     """Return an outlook with a model that is given, or one that starts from the engine's cost model and learns."""
     fit = OnlineFit(engine) if given is None else OnlineFit.from_cost(engine, given)
     return Outlook(engine, fit, chunk)
+
+
+def _due(seq: Sequence) -> float:
+    """Return the deadline of the promise that is nearest, in seconds, of one that waits for a decode slot."""
+    slo = seq.request.slo
+    if slo is None:
+        return math.inf
+    due = math.inf if slo.completion is None else seq.arrival + slo.completion
+    if not seq.generated:
+        return due if slo.ttft is None else min(due, seq.arrival + slo.ttft)
+    return due if slo.itl is None else min(due, seq.ready_at + slo.itl)  # its last token came then
 
 
 def _given(model: Spec | None) -> Linear | None:
