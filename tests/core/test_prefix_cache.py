@@ -86,11 +86,13 @@ def test_a_hash_of_blocks_of_another_size_is_another_one() -> None:
 
 NAMES = st.lists(st.integers(0, 8), max_size=6) | st.integers(0, 7).map(lambda last: [*range(last)])
 EVENTS = st.lists(
-    st.tuples(st.booleans(), NAMES, st.integers(1, 30), st.sampled_from([4, 4, 4, 5]), st.integers(0, 40)), max_size=30
+    st.tuples(st.booleans(), NAMES, st.integers(4, 30), st.sampled_from([4, 4, 4, 4, 5]), st.integers(8, 60)),
+    min_size=5,
+    max_size=30,
 )
 
 
-@given(st.integers(1, 25), EVENTS)
+@given(st.integers(8, 25), EVENTS)
 def test_it_equals_the_naive_one(capacity: int, events: list[tuple[bool, list[int], int, int, int]]) -> None:
     fast, slow = PrefixCache(capacity), NaiveCache(capacity)
     for stores, names, prompt, size, room in events:
