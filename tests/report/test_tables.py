@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from headway.measure.cache import CacheUse
 from headway.report.tables import Column, Table, differences_table, engine_table, tokens_table, waiting_table
 from tests.report.comparisons import of_waits, typical
 
@@ -67,6 +70,16 @@ def test_use_is_in_per_cent_and_counts_are_whole():
     assert column(table, "Use", "KV peak").cells == ("90.0",) * 3
     assert column(table, "Requests", "Finished").cells == ("200",) * 3
     assert not [c for c in table.columns if c.name in ("Cancelled", "Expired")]
+
+
+def test_hits_are_a_column_where_there_is_a_cache():
+    policies = typical().policies
+    assert all(column.group != "Prefix cache" for column in engine_table(typical()).columns)
+    some = tuple(
+        replace(one, cache=CacheUse(10.0, rate)) for one, rate in zip(policies, (0.5, 0.125, None), strict=True)
+    )
+    hits = column(engine_table(replace(typical(), policies=some)), "Prefix cache", "Hit")
+    assert (hits.unit, hits.cells) == ("%", ("50.0", "12.5", "\N{EN DASH}"))
 
 
 def test_differences_say_whether_they_are_significant():
