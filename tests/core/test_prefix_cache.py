@@ -52,6 +52,13 @@ def test_the_least_recently_used_go_first_and_of_one_prompt_the_last_blocks() ->
     assert (kept.used, kept.hit_tokens) == (50, 20)
 
 
+def test_of_blocks_that_were_used_together_the_last_goes_first() -> None:
+    kept = cache(30, request(1, 2), request(3))
+    kept.use(request(1, 2), 20)
+    kept.store(request(4, 5))
+    assert [kept.cached(request(one), 1000) for one in (1, 2, 3, 4, 5)] == [10, 0, 0, 10, 10]
+
+
 def test_asking_is_no_use() -> None:
     kept = cache(20, request(1), request(2))
     kept.cached(request(1), 1000)
@@ -77,13 +84,15 @@ def test_a_hash_of_blocks_of_another_size_is_another_one() -> None:
     assert (kept.used, kept.cached(request(1, 2), 1000)) == (15, 0)
 
 
-NAMES = st.lists(st.integers(0, 8), max_size=6)
+NAMES = st.lists(st.integers(0, 8), max_size=6) | st.integers(0, 7).map(lambda last: [*range(last)])
 EVENTS = st.lists(
-    st.tuples(st.booleans(), NAMES, st.integers(1, 30), st.sampled_from([4, 4, 4, 5]), st.integers(0, 40)), max_size=30
+    st.tuples(st.booleans(), NAMES, st.integers(4, 30), st.sampled_from([4, 4, 4, 4, 5]), st.integers(8, 60)),
+    min_size=5,
+    max_size=30,
 )
 
 
-@given(st.integers(1, 40), EVENTS)
+@given(st.integers(8, 25), EVENTS)
 def test_it_equals_the_naive_one(capacity: int, events: list[tuple[bool, list[int], int, int, int]]) -> None:
     fast, slow = PrefixCache(capacity), NaiveCache(capacity)
     for stores, names, prompt, size, room in events:
