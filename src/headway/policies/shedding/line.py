@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable
 
 from headway.core.sequence import Sequence
 
-_BUCKET = 128  # requests: half of what a bucket holds at the most
+_BUCKET = 128  # requests: a bucket with twice as many is cut in half
 
 Place = tuple[float, int]  # latest start in seconds, ticket
 
@@ -24,46 +24,50 @@ class Line:
 
     def __init__(self) -> None:
         self.places: dict[Sequence, Place] = {}
+        # For each bucket: who is in it, their prompt positions, the sum of these, and its last place.
         self._buckets: list[list[tuple[float, int, Sequence]]] = []
-        self._lasts: list[Place] = []  # of each bucket
-        self._positions: list[int] = []  # prompt positions of each bucket
+        self._prompts: list[list[int]] = []
+        self._sums: list[int] = []
+        self._lasts: list[Place] = []
 
     def add(self, seq: Sequence, start: float) -> None:
         """Take in a request that may start at `start` at the latest."""
         place = self.places[seq] = (start, seq.ticket)
         entry = (start, seq.ticket, seq)
         if not self._buckets:
-            self._buckets, self._lasts, self._positions = [[entry]], [place], [seq.prompt]
+            self._buckets, self._prompts, self._sums, self._lasts = [[entry]], [[seq.prompt]], [seq.prompt], [place]
             return
         index = min(bisect_left(self._lasts, place), len(self._lasts) - 1)
         bucket = self._buckets[index]
-        bucket.insert(bisect_left(bucket, place), entry)
-        self._positions[index] += seq.prompt
+        at = bisect_left(bucket, place)
+        bucket.insert(at, entry)
+        self._prompts[index].insert(at, seq.prompt)
+        self._sums[index] += seq.prompt
         if self._lasts[index] < place:
             self._lasts[index] = place
-        if len(bucket) > 2 * _BUCKET:
-            self._split(index)
+        if len(bucket) >= 2 * _BUCKET:
+            self._cut(index, index + 1, bucket)
 
     def remove(self, seq: Sequence) -> None:
         """Drop a request that is in line."""
         place = self.places.pop(seq)
         index = bisect_left(self._lasts, place)
         bucket = self._buckets[index]
-        del bucket[bisect_left(bucket, place)]
+        at = bisect_left(bucket, place)
+        del bucket[at], self._prompts[index][at]
         if not bucket:
-            del self._buckets[index], self._lasts[index], self._positions[index]
+            del self._buckets[index], self._prompts[index], self._sums[index], self._lasts[index]
             return
-        self._positions[index] -= seq.prompt
+        self._sums[index] -= seq.prompt
         self._lasts[index] = bucket[-1][:2]
 
     def ahead(self, start: float) -> int:
         """Return the prompt positions of all whose latest start is not after `start`."""
         place = (start, 1 << 62)
         index = bisect_left(self._lasts, place)
-        positions = sum(self._positions[:index])
+        positions = sum(self._sums[:index])
         if index < len(self._buckets):
-            bucket = self._buckets[index]
-            positions += sum(entry[2].prompt for entry in bucket[: bisect_right(bucket, place)])
+            positions += sum(self._prompts[index][: bisect_left(self._buckets[index], place)])
         return positions
 
     @property
@@ -75,14 +79,13 @@ class Line:
         """Put everybody where they belong, after latest starts have changed."""
         entries = sorted((start(seq), seq.ticket, seq) for seq in self.places)
         self.places = {seq: (time, ticket) for time, ticket, seq in entries}
-        self._buckets = [entries[at : at + _BUCKET] for at in range(0, len(entries), _BUCKET)]
-        self._lasts = [bucket[-1][:2] for bucket in self._buckets]
-        self._positions = [sum(entry[2].prompt for entry in bucket) for bucket in self._buckets]
+        self._cut(0, len(self._buckets), entries)
 
-    def _split(self, index: int) -> None:
-        bucket = self._buckets[index]
-        left, right = bucket[:_BUCKET], bucket[_BUCKET:]
-        self._buckets[index : index + 1] = [left, right]
-        self._lasts[index : index + 1] = [left[-1][:2], right[-1][:2]]
-        moved = sum(entry[2].prompt for entry in right)
-        self._positions[index : index + 1] = [self._positions[index] - moved, moved]
+    def _cut(self, low: int, high: int, entries: list[tuple[float, int, Sequence]]) -> None:
+        """Put entries, in order, into new buckets in the place of those from `low` to `high`."""
+        buckets = [entries[at : at + _BUCKET] for at in range(0, len(entries), _BUCKET)]
+        prompts = [[seq.prompt for _, _, seq in bucket] for bucket in buckets]
+        self._buckets[low:high] = buckets
+        self._prompts[low:high] = prompts
+        self._sums[low:high] = map(sum, prompts)
+        self._lasts[low:high] = [bucket[-1][:2] for bucket in buckets]

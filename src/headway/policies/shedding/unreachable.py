@@ -45,6 +45,7 @@ class Unreachable(Shedding):
         """Start from the engine's own cost model."""
         self._engine: EngineProfile = engine
         self._fit: OnlineFit = OnlineFit(engine)
+        self._filled: dict[int, float] = {}  # seconds to fill a prompt on an empty engine, by the model of the version
         self._version: int = 0
         self._learned: int = 0  # iterations, since the line was last sorted
         self._pausing: bool = engine.mode == "prefill-first"
@@ -99,6 +100,7 @@ class Unreachable(Shedding):
         self._learned += 1
         if self._fit.version != self._version and self._learned * _SHARE >= len(self._line.places):
             self._version, self._learned = self._fit.version, 0
+            self._filled.clear()
             self._line.sort(self.latest_start)
 
     def steady_until(self) -> float:
@@ -113,7 +115,9 @@ class Unreachable(Shedding):
         slo = seq.request.slo
         if slo is None or (slo.ttft is None and slo.completion is None):
             return math.inf
-        filled = self._fit.prefill_seconds(seq.prompt, self._drain.chunk, 0, 0)
+        filled = self._filled.get(seq.prompt)
+        if filled is None:
+            filled = self._filled[seq.prompt] = self._fit.prefill_seconds(seq.prompt, self._drain.chunk, 0, 0)
         first = 0.0 if self._emitted else self._fit.seconds(0, 1, seq.prompt)
         decoded = 0.0 if slo.completion is None else self._fit.span_seconds(self._decodes(seq), 0, 1, seq.prompt)
         return self._start_for(seq, filled + first, filled + decoded)
