@@ -141,7 +141,7 @@ def test_every_kind_of_arrivals_and_lengths_has_its_options(heading: str, kinds:
 
 def paths(data: Any, path: str = "") -> set[str]:
     """Return the key paths of an object, as the page on JSON writes them."""
-    if isinstance(data, dict):
+    if isinstance(data, dict) and data:
         return {leaf for key, value in data.items() for leaf in paths(value, f"{path}.{key}" if path else key)}
     if isinstance(data, list) and data and isinstance(data[0], dict):
         return paths(data[0], f"{path}[]")

@@ -46,9 +46,9 @@ def test_hosts_and_readers_agree_on_the_fields():
     assert fields(Segments) == "clock steps first last"
     assert fields(Totals) == (
         "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
-        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens"
+        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens cached_positions demoted"
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "
-        "order memory_rule eviction_rule memory steady_memory followed"
+        "order memory_rule shedding_rule eviction_rule memory steady_memory followed"
     )

@@ -339,3 +339,26 @@ def test_the_steady_part_begins_after_so_many_finishes():
     assert late is not None
     assert whole.decode_steps > early.decode_steps > late.decode_steps
     assert runs[1000].steady_memory is None
+
+
+def test_prompts_that_begin_alike_hit_the_cache_of_an_engine_that_has_one() -> None:
+    """Two thousand requests, one after the other; half of them share a block, and one in ten has no hashes."""
+    rows = 2000
+    frame = pl.DataFrame(
+        {
+            "arrival": np.arange(rows) * 10.0,
+            "prompt_tokens": [100] * rows,
+            "output_tokens": [1] * rows,
+            "blocks": [None if row % 10 == 0 else [0 if row % 2 else row + 1] for row in range(rows)],
+            "block_tokens": [80] * rows,
+        }
+    )
+    shared = Trace.from_frame("shared", frame)
+    cached, plain = simulate(shared, "fcfs", engine(prefix_cache=160)), simulate(shared, "fcfs", engine())
+    hits = rows // 2 - 1
+    assert (cached.totals.cached_positions, plain.totals.cached_positions) == (80 * hits, None)
+    assert cached.totals.prefill_positions == plain.totals.prefill_positions - 80 * hits
+    assert cached.totals.kv_peak == plain.totals.kv_peak
+    assert simulate(trace(), "fcfs", engine(prefix_cache=160)).totals.cached_positions == 0
+    blocks_of_512 = Trace.from_frame("mooncake", frame.drop("block_tokens"))
+    assert simulate(blocks_of_512, "fcfs", engine(prefix_cache=1600)).totals.cached_positions == 0

@@ -34,12 +34,14 @@ from headway.cli.options import (
     LongToShortOption,
     MemoryOption,
     PatienceOption,
+    PoolsOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
     ReserveOption,
     SeedOption,
     SeedsOption,
+    ShedOption,
     ShortToLongOption,
     SlaOption,
     SourceArgument,
@@ -77,7 +79,9 @@ def compare(
     *,
     memory: MemoryOption = None,
     evict: EvictOption = None,
+    shed: ShedOption = None,
     prefill_share: PrefillShareOption = 0.0,
+    pools: PoolsOption = None,
     reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
@@ -118,7 +122,7 @@ def compare(
         epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
-    shares = Shares.of(prefill_share, reserve)
+    shares = Shares.of(prefill_share, reserve, pools)
     agreement = None if sla is None else Sla.parse(sla)
     clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
@@ -134,6 +138,7 @@ def compare(
             profile,
             memory=memory or (),
             evict=evict or (),
+            shed=shed or (),
             shares=shares,
             sla=agreement,
             clients=clients,

@@ -59,6 +59,15 @@ EvictOption = Annotated[
         show_default="last-admitted",
     ),
 ]
+ShedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shed",
+        metavar="SPEC",
+        help="Who is turned away or put back (repeatable), such as reject, demote or queue-cap(requests=100).",
+        show_default="keep",
+    ),
+]
 SlaOption = Annotated[
     str | None,
     typer.Option(
@@ -99,6 +108,15 @@ PrefillShareOption = Annotated[
         parser=_number,
         metavar="S",
         help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
+    ),
+]
+PoolsOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="Split every iteration: this share of the positions is for prompts alone, the rest for decodes alone.",
+        show_default=False,
     ),
 ]
 ReserveOption = Annotated[

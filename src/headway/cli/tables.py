@@ -21,6 +21,7 @@ from headway.report.tables import (
     differences_table,
     engine_table,
     memory_table,
+    refusals_table,
     tokens_table,
     waiting_table,
 )
@@ -39,7 +40,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
-    for make in (waiting_table, tokens_table, engine_table, memory_table):
+    for make in (waiting_table, tokens_table, engine_table, refusals_table, memory_table):
         print_table(make(comparison), console)
     differences = differences_table(comparison)
     if differences:

@@ -102,6 +102,8 @@ class Totals:
         oom_events: iterations in which live KV exceeded the capacity.
         wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
             computed again after an eviction is not in it.
+        cached_positions: prompt tokens that came from the prefix cache and were not run; None without one.
+        demoted: requests that the shedding rule put behind all others.
     """
 
     iterations: int
@@ -116,6 +118,8 @@ class Totals:
     kv_peak: int
     oom_events: int
     wasted_tokens: int = 0
+    cached_positions: int | None = None
+    demoted: int = 0
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,7 @@ class RunRecord:
         wall_seconds: how long it took to compute.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        shedding_rule: spec of the shedding rule.
         eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the last request left the queue for the first time.
         steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
@@ -181,6 +186,7 @@ class RunRecord:
     partial: bool = False
     order: str = ""
     memory_rule: str = ""
+    shedding_rule: str = ""
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None

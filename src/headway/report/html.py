@@ -19,7 +19,7 @@ from headway.report.fragments import (
     table_html,
 )
 from headway.report.sentences import answer, question
-from headway.report.tables import engine_table, memory_table, tokens_table, waiting_table
+from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
 
 _WAITING = (
     "From arrival until a request is first scheduled, of all requests that were. A quantile is a wait that "
@@ -34,6 +34,13 @@ _ENGINE = (
     "Throughput is of finished requests, over the time from the first arrival to the last finish. Batch is "
     "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it. "
     "Cancelled are requests whose clients left; wasted tokens, if any, were computed for these."
+)
+
+_REFUSALS = (
+    "Deadline: out of reach when it was refused. Unreachable: out of reach of an idle engine too. Queue full: so many "
+    "waited. Memory: it never fits. Told after is the time from arrival to refusal, of requests that were never "
+    "started. Demoted requests wait behind all others and finish in the end. Met is the share of all requests that "
+    "kept every limit of the agreement, and of the finished ones; goodput counts only these."
 )
 
 _MEMORY = (
@@ -55,7 +62,7 @@ def html_report(comparison: Comparison) -> str:
 
     life = life_figure(comparison)
     drawn = figures(comparison) + ([life] if life else [])
-    memory = memory_table(comparison)
+    memory, refusals = memory_table(comparison), refusals_table(comparison)
     title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
@@ -69,6 +76,7 @@ def html_report(comparison: Comparison) -> str:
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
+            section("Refusals", _REFUSALS, table_html(refusals)) if refusals else "",
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
             settings_section(comparison.settings),

@@ -14,7 +14,7 @@ import polars as pl
 
 from headway.core.engine import EngineProfile, preset
 from headway.core.errors import expect
-from headway.core.request import Request, Slo
+from headway.core.request import BLOCK_TOKENS, Request, Slo
 from headway.core.rules import Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
@@ -31,7 +31,7 @@ from headway.measure.record import (
 )
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
-from headway.simulate.engine import STEADY_AFTER, SimulatedEngine
+from headway.simulate.engine import STEADY_AFTER, STRIDE, SimulatedEngine
 from headway.simulate.follow import FollowingScheduler
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
@@ -95,7 +95,7 @@ def simulate(
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
         scheduler,
-        _requests(frame),
+        _requests(frame, hashed=engine.prefix_cache is not None),
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
@@ -128,6 +128,7 @@ def simulate(
         partial=not complete,
         order=policy.order_spec,
         memory_rule=str(policy.memory_on(engine)),
+        shedding_rule=str(policy.shedding),
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
@@ -167,8 +168,11 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _requests(frame: pl.DataFrame) -> Iterator[Request]:
-    """Yield a request a row; its id is the row, so that the host finds its output length by it."""
+def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
+    """Yield a request a row; its id is the row, so that the host finds its output length by it.
+
+    With the hashes of its prompt's blocks only where they are used.
+    """
 
     def column(name: str, default: object = None) -> Iterator[object]:
         if name not in frame.columns:
@@ -190,9 +194,18 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("priority", 0),
             map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
             column("weight", 1.0),
+            _blocks(frame["blocks"]) if hashed and "blocks" in frame.columns else repeat(None),
+            column("block_tokens", BLOCK_TOKENS),
             strict=False,
         ),
     )
+
+
+def _blocks(column: pl.Series) -> Iterator[tuple[int, ...] | None]:
+    """Yield a row's hashes, some rows ahead: as Python's numbers those of all rows take ten times the memory."""
+    for rows in column.to_frame().iter_slices(STRIDE):
+        for hashes in rows.to_series().to_list():
+            yield None if hashes is None else tuple(hashes)
 
 
 def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -> pl.DataFrame:
@@ -279,5 +292,7 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame)
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        demoted=scheduler.demotions,
         wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
+        cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )

@@ -42,6 +42,7 @@ def compare(
     *,
     memory: str | Sequence[str] = (),
     evict: str | Sequence[str] = (),
+    shed: str | Sequence[str] = (),
     shares: Shares | None = None,
     sla: str | Sla | None = None,
     clients: int | None = None,
@@ -62,6 +63,7 @@ def compare(
             `a100-llama3-8b`.
         memory: one or several specs of memory rules, each to be combined with every policy; none takes the engine's.
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
+        shed: specs of shedding rules, combined likewise; none keeps everybody.
         shares: what every policy guarantees beside its order.
         sla: what every request was promised, as an `Sla` or a text such as "ttft=10,mtpot=1.5".
         clients: that send the requests in their order, each its next one when its last one has ended; the arrival
@@ -90,7 +92,8 @@ def compare(
     rules = _several("memory", memory, "a memory rule or several, such as 'past-future'")
     victims = _several("evict", evict, "an eviction rule or several, such as 'least-computed'")
     orders = _several("policies", policies, "a policy or several, such as ['fcfs', 'qba(k=3)']")
-    chosen = _combined(orders, rules, victims, shares)
+    doomed = _several("shed", shed, "a shedding rule or several, such as 'reject'")
+    chosen = _combined(orders, rules, victims, doomed, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
     agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
@@ -98,7 +101,8 @@ def compare(
     drawn = source.seeded or profile.jitter > 0 or any(policy.draws(profile) for policy in chosen)
     runs, once = useful_seeds(asked, drawn=drawn)
     first = source.requests(runs[0])
-    notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first), *once]
+    notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
+    notes += [*_promise_notes(chosen, first), *once]
     settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
     builder = ComparisonBuilder(settings, notes, agreement)
     run = partial(simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience)
@@ -149,17 +153,22 @@ def _several(name: str, given: Any, expected: str) -> list[Any]:
 
 
 def _combined(
-    policies: Sequence[str | type[Order] | Policy], memory: Sequence[str], evict: Sequence[str], shares: Shares | None
+    policies: Sequence[str | type[Order] | Policy],
+    memory: Sequence[str],
+    evict: Sequence[str],
+    shed: Sequence[str],
+    shares: Shares | None,
 ) -> list[Policy]:
-    """Return every policy with every memory and eviction rule, named by what tells them apart."""
+    """Return every policy with every memory, eviction and shedding rule, named by what tells them apart."""
     chosen: list[Policy] = []
     for policy in policies:
         if isinstance(policy, Policy):
             chosen.append(policy)
             continue
-        for rule, victims in product(memory or (None,), evict or ("last-admitted",)):
-            made = Policy.of(policy, rule, eviction=victims, shares=shares)
-            parts = zip((made.name, made.memory, made.eviction), (policies, memory, evict), strict=True)
+        for rule, victims, doomed in product(memory or (None,), evict or ("last-admitted",), shed or ("keep",)):
+            made = Policy.of(policy, rule, doomed, victims, shares)
+            rules = (made.name, made.memory, made.eviction, made.shedding)
+            parts = zip(rules, (policies, memory, evict, shed), strict=True)
             varied = [str(part) for part, specs in parts if len(specs) > 1]
             chosen.append(replace(made, name=" + ".join(varied) or made.name))
     return chosen
@@ -189,6 +198,20 @@ def _client_notes(clients: int | None, patience: float | None) -> list[str]:
             "token, nor the next one after an eviction or while decodes are paused."
         )
     return notes
+
+
+def _promise_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
+    """Say it where a shedding rule looks at promises and there are none."""
+    idle = sorted({policy.shedding.name for policy in policies} & {"reject", "demote"})
+    promises = [trace.frame[name] for name in ("ttft_slo", "completion_slo") if name in trace.frame.columns]
+    if not idle or any(promise.is_not_null().any() for promise in promises):
+        return []
+    return [
+        f"No request was promised its first or last token by any time, so {' and '.join(idle)} "
+        + ("names" if len(idle) == 1 else "name")
+        + " nobody; a service agreement only judges. Promises are columns of a trace (ttft_slo, completion_slo) or "
+        "keys of a tenants file."
+    ]
 
 
 def _quota_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
@@ -230,7 +253,9 @@ def _settings(
         "policies": [policy.name for policy in policies],
         "memory": list(dict.fromkeys(str(policy.memory_on(engine)) for policy in policies)),
         "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
+        "shed": list(dict.fromkeys(str(policy.shedding) for policy in policies)),
         "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
+        "pools": next((float(policy.shares.pools) for policy in policies if policy.shares.pools is not None), None),
         "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
         "clients": clients,
