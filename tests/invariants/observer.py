@@ -136,6 +136,7 @@ class Books:
         self.clock += batch.decodes > 0
         for seq in batch.joined:
             self.held[seq].joined = True
+        for seq in (*batch.joined, *batch.held):
             self.cache.store(seq)
         for seq in finished:
             assert self.held.pop(seq).joined or seq in batch.held

@@ -46,7 +46,7 @@ def recorder(profile: EngineProfile, order: Order | None = None) -> RecordingSch
 
 
 def plan(decode: tuple[int, int, int], **parts: tuple[object, ...]) -> tuple[tuple[object, ...], ...]:
-    names = ("chunks", "admitted", "joined", "evicted", "ended")
+    names = ("chunks", "admitted", "joined", "held", "resumed", "evicted", "ended")
     return (*((name, *parts.get(name, ())) for name in names), ("decode", *decode))
 
 
