@@ -91,7 +91,7 @@ def test_whole_runs_count_where_nothing_is_left_after_the_start_up() -> None:
 
 
 def test_home_engine_and_settings() -> None:
-    found = frontier("d1(n=40)", ["oracle"], policy="shortest-work", seeds=[5], command="headway frontier d1")
+    found = frontier("d1(n=40)", "oracle", policy="shortest-work", seeds=[5], command="headway frontier d1")
     assert found.settings["engine"] == "past-future-table1"
     assert found.settings["policy"] == "shortest-work"
     assert found.settings["seeds"] == [5]

@@ -76,7 +76,7 @@ def _chart(found: Frontier) -> alt.LayerChart:
     short = short_labels(rules)
     names = [f"{short[curve.rule]} ({curve.knob})" if curve.knob else short[curve.rule] for curve in curves]
     colours = list(rule_colours(rules).values())
-    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolOpacity=1, labelLimit=320)
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolOpacity=1, labelLimit=320, columns=2)
     scale = alt.Scale(domain=names, range=colours)
     colour = alt.Color("rule:N", scale=scale, legend=legend)
     layers: list[alt.Chart] = _limit(found.limit, axes)

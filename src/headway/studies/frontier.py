@@ -84,7 +84,7 @@ class _Rule:
 
 def frontier(
     source: Source | Trace | SeededTrace | TenantsFile | str,
-    memory: Sequence[str] = DEFAULT_RULES,
+    memory: str | Sequence[str] = DEFAULT_RULES,
     engine: str | EngineProfile | None = None,
     *,
     policy: str | type[Order] = "fcfs",
@@ -99,8 +99,8 @@ def frontier(
 
     Args:
         source: as in `compare`.
-        memory: specs of memory rules. A spec that sets the knob is one setting; those that differ in nothing else are
-            one curve.
+        memory: one or several specs of memory rules. A spec that sets the knob is one setting; those that differ in
+            nothing else are one curve.
         engine: an engine or the name of a preset; by default as in `compare`.
         policy: the order in which requests are admitted.
         steady_after: finishes after which a run counts. If some run has nothing after them, whole runs count.
@@ -117,7 +117,8 @@ def frontier(
     """
     source = source if isinstance(source, Source) else Source(source)
     start_up = whole("steady_after", steady_after, 1)
-    rules, order, profile = _rules(memory), Policy.of(policy), engine_for(source, engine)
+    rules = _rules([memory] if isinstance(memory, str) else memory)
+    order, profile = Policy.of(policy), engine_for(source, engine)
     varied = source.seeded or profile.jitter > 0
     repeated = [rule for rule in rules if varied or replace(order, memory=rule.spec).draws(profile)]
     runs, notes = useful_seeds(seeds, drawn=bool(repeated))
