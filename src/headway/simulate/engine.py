@@ -185,7 +185,7 @@ class SimulatedEngine:
             if batch.decodes:
                 gap = span + (now - self._delivered)
                 if self._fresh:
-                    self._first_decode(end, apart=now != self._delivered or bool(batch.resumed))
+                    self._first_decode(end, apart=pooled or now != self._delivered)
                 segments += (clock - 1, 1, gap, gap)
                 self._delivered = end
                 if due is not None:
@@ -364,7 +364,10 @@ class SimulatedEngine:
                 self.patience.wait(seq, now)  # the pause may last
 
     def _first_decode(self, now: float, *, apart: bool) -> None:
-        """A decode iteration ends: the first one of the fresh sequences, whose gap is their own where it is `apart`."""
+        """A decode iteration ends: the first one of the fresh sequences, whose gap is their own where it is `apart`.
+
+        With pools, those that got a slot at once are not among them where prefill emits the first token.
+        """
         if not self.emits:
             first_token = self.outcomes.first_token
             for seq in self._fresh:
