@@ -36,18 +36,17 @@ class Batch:
         "decodes",
         "ended",
         "evicted",
-        "held",
         "joined",
         "prefill_positions",
-        "resumed",
     )
+
+    held: Items[Sequence] = ()
+    resumed: Items[Sequence] = ()
 
     def __init__(self) -> None:
         self.chunks: list[tuple[Sequence, int]] = []
         self.admitted: list[Sequence] = []
         self.joined: list[Sequence] = []
-        self.held: Items[Sequence] = ()
-        self.resumed: Items[Sequence] = ()
         self.evicted: list[Sequence] = []
         self.ended: list[Sequence] = []
         self.decodes: int = 0
@@ -59,3 +58,14 @@ class Batch:
     def positions(self) -> int:
         """Positions that the iteration processes; 0 means that there is nothing to run."""
         return self.decode_positions + self.prefill_positions
+
+
+class PooledBatch(Batch):
+    """A batch of an engine with pools; only there may anybody be held or resumed, so that others do not pay for it."""
+
+    __slots__ = ("held", "resumed")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: Items[Sequence] = ()
+        self.resumed: Items[Sequence] = ()

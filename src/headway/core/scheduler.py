@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 from fractions import Fraction
 
-from headway.core.batch import Batch
+from headway.core.batch import Batch, PooledBatch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
 from headway.core.pools import PooledEngine
@@ -70,6 +70,7 @@ class Scheduler:
         "_longest_answer",
         "_memory_listens",
         "_memory_looks",
+        "_new_batch",
         "_order_admits",
         "_order_counts",
         "_order_finishes",
@@ -170,6 +171,7 @@ class Scheduler:
         self._block: int = engine.decode_block
         self._budget: int = engine.token_budget
         self._pool: int = engine.prompt_space(0) if isinstance(engine, PooledEngine) else 0  # positions of prompts
+        self._new_batch: type[Batch] = PooledBatch if self._pool else Batch
         self._decode_slots: int = engine.decode_slots
         self._capacity: int = engine.kv_capacity
         self._longest_answer: int = engine.longest_answer
@@ -242,16 +244,16 @@ class Scheduler:
             The batch. With no positions there is nothing to run: the host waits for the next arrival, or for
             `steady_until`.
         """
-        batch = Batch()
+        batch, pool = self._new_batch(), self._pool
         ledger = self.ledger
         self._planned_at = now
         if self._sheds:
             self._shed(batch, now)
         space = self._budget
         pausing = self._prefill_first or (self._share is not None and self._share.is_due and bool(self.partials))
-        if self._pool:
+        if pool:
             self._decode_in_slots(batch, now, ending)
-            space = self._pool
+            space = pool
         elif self.decodes and not pausing:
             self._decode(batch, now, ending)
             space -= batch.decode_positions
@@ -265,12 +267,12 @@ class Scheduler:
         if not (batch.decodes or batch.chunks):
             if not self.waiting or not (batch.evicted or batch.ended):
                 return batch
-            self._admit(batch, now, self._pool or self._budget)  # nobody is left to run: the head may start
+            self._admit(batch, now, pool or self._budget)  # nobody is left to run: the head may start
             if not batch.chunks:
                 return batch
         if self._share is not None and (self.partials or pausing):
             self._share.owe(1, batch.prefill_positions)
-        if self._pool and (self.ready or len(batch.joined) > self._decode_slots - self.decodes):
+        if pool and (self.ready or len(batch.joined) > self._decode_slots - self.decodes):
             batch.held, batch.joined = batch.joined, []  # at the next boundary the order says who goes first
         batch.context = used = ledger.used
         self.iterations += 1
@@ -301,7 +303,7 @@ class Scheduler:
         clock = ledger.clock
         if batch.joined:
             self._start_decoding(batch.joined, self._emitted_by_prefill)
-        if batch.held:
+        if self._pool:
             self._hold(batch.held, now)
         if self.cache is not None:
             self._store(self.cache, batch)

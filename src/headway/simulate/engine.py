@@ -16,6 +16,7 @@ from collections.abc import Sequence as Items
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
+from headway.core.pools import PooledEngine
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import DECODING, FINISHED, OUTCOMES, REJECTED, Sequence
@@ -155,6 +156,7 @@ class SimulatedEngine:
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
         watching, undrained, patience = self.watch.watch_future, True, self.patience
+        pooled, ready_ends = isinstance(scheduler.engine, PooledEngine), self._ready_ends
         while True:
             now = self.now
             if arrivals[self.arrived] <= now:
@@ -167,10 +169,10 @@ class SimulatedEngine:
                     continue  # what has arrived may change nothing
             clock = ledger.clock + 1
             due = calendar.get(clock)
-            batch = plan(now, self._ending(due)) if blocks and (due or self._ready_ends) else plan(now)
+            batch = plan(now, self._ending(due)) if blocks and (due or ready_ends) else plan(now)
             if batch.evicted or batch.ended:
                 self._set_back(batch)
-            if batch.resumed:
+            if pooled and batch.resumed:
                 self._resume(batch.resumed, clock - 1, now)
                 due = calendar.get(clock)
             if not (batch.decodes or batch.chunks):
@@ -185,16 +187,16 @@ class SimulatedEngine:
             if batch.decodes:
                 gap = span + (now - self._delivered)
                 if self._fresh:
-                    self._first_decode(end, apart=now != self._delivered or bool(batch.resumed))
+                    self._first_decode(end, apart=pooled or now != self._delivered)
                 segments += (clock - 1, 1, gap, gap)
                 self._delivered = end
                 if due is not None:
                     finished = calendar.pop(clock)
             else:
                 clock -= 1
-            if batch.joined or batch.held:
-                self._join(batch.joined, clock, end, finished)
-                if batch.held:
+            if batch.joined or (pooled and batch.held):
+                self._join(batch.joined, clock, end, finished, self.emits)
+                if pooled:
                     self._hold(batch.held, end, finished)
                 if not scheduler.decodes:
                     self._delivered = end  # nobody is paused: gaps count from here
@@ -297,13 +299,16 @@ class SimulatedEngine:
                 ending.append((seq, empty))
         return ending
 
-    def _join(self, joined: list[Sequence], clock: int, now: float, finished: list[Sequence]) -> None:
-        """Book when the answers of those that decode from now on will end; those with nothing to decode end now."""
+    def _join(self, joined: Items[Sequence], clock: int, now: float, finished: list[Sequence], emitted: int) -> None:
+        """Book when the answers of those that decode from now on will end; those with nothing to decode end now.
+
+        Each has just `emitted` a first token since (re)admission, or has not.
+        """
         first_token = self.outcomes.first_token
         for seq in joined:
             row = seq.id
             remaining = self.outputs[row] - seq.generated
-            if remaining > 0 and self.emits:
+            if remaining > 0 and emitted:
                 remaining -= 1
                 if self._pausing or seq.generated:
                     self._deliver_first(seq, row, now)
@@ -312,19 +317,16 @@ class SimulatedEngine:
             if remaining <= 0:
                 finished.append(seq)
                 continue
-            self._book(seq, clock - (-remaining // self.block))
+            due = clock - (-remaining // self.block)
+            booked = self._calendar.get(due)
+            if booked is None:
+                self._calendar[due] = [seq]
+                heapq.heappush(self._due, due)
+            else:
+                booked.append(seq)
+            self._booked[row] = due
             if self._watch_fresh:
                 self._fresh.append(seq)
-
-    def _book(self, seq: Sequence, due: int) -> None:
-        """Its answer ends in the decode iteration of that number."""
-        booked = self._calendar.get(due)
-        if booked is None:
-            self._calendar[due] = [seq]
-            heapq.heappush(self._due, due)
-        else:
-            booked.append(seq)
-        self._booked[seq.id] = due
 
     def _hold(self, held: Items[Sequence], now: float, finished: list[Sequence]) -> None:
         """Those have their prompt filled and must wait for a decode slot; those with nothing to decode end now."""
@@ -343,13 +345,11 @@ class SimulatedEngine:
                 self._ready_ends[seq] = self.block - remaining
 
     def _resume(self, resumed: Items[Sequence], clock: int, now: float) -> None:
-        """Those have got a decode slot, after so many decode iterations: book when their answers will end."""
+        """Those have got a decode slot, after so many decode iterations."""
+        self._join(resumed, clock, now, [], 0)
         for seq in resumed:
             self._ready_ends.pop(seq, None)
-            self._book(seq, clock - (seq.generated - self.outputs[seq.id]) // self.block)
-            if not self.emits:
-                self._fresh.append(seq)
-            elif seq.ready_at != now:  # its gap is longer than everybody else's
+            if self.emits and seq.ready_at != now:  # its gap is longer than everybody else's
                 self._fresh.append(seq)
                 self._joined_at[seq] = seq.ready_at
 
@@ -366,7 +366,10 @@ class SimulatedEngine:
                 self.patience.wait(seq, now)  # the pause may last
 
     def _first_decode(self, now: float, *, apart: bool) -> None:
-        """A decode iteration ends: the first one of the fresh sequences, whose gap is their own where it is `apart`."""
+        """A decode iteration ends: the first one of the fresh sequences, whose gap is their own where it is `apart`.
+
+        With pools, those that got a slot at once are not among them where prefill emits the first token.
+        """
         if not self.emits:
             first_token = self.outcomes.first_token
             for seq in self._fresh:

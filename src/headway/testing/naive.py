@@ -11,7 +11,7 @@ from collections.abc import Sequence as Items
 from dataclasses import dataclass
 from fractions import Fraction
 
-from headway.core.batch import Batch
+from headway.core.batch import Batch, PooledBatch
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, new_ledger
@@ -244,7 +244,7 @@ class NaiveEngine:
 
     def _batch(self, decoding: list[tuple[NaiveRow, int]], chunks: list[tuple[NaiveRow, int]]) -> Batch:
         """What the scheduler would call this iteration."""
-        batch = Batch()
+        batch = PooledBatch()
         batch.chunks = [(row.seq, tokens) for row, tokens in chunks]
         batch.joined = [row.seq for row, _ in chunks if row.seq.filled == row.seq.prompt]
         batch.admitted = self.admitted
