@@ -15,6 +15,7 @@ from headway.cli.main import app
 from headway.cli.policies import KINDS
 from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.spec import parameters
+from headway.studies.frontier import frontier
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
@@ -156,6 +157,15 @@ def test_every_path_of_the_json_is_explained():
     measures = {"wait", "ttft", "itl", "e2e", "mtpot", "classes", "predicted"}
     assert said >= measures | {"mean", "p50", "p90", "p99", "max", "ci95"}
     assert {match[1] for path in real if (match := once.match(path))} == measures
+
+
+def test_every_path_of_the_json_of_frontier_is_explained():
+    """The use of memory is explained once, for the whole run and for its steady part."""
+    said = set(table((DOCS / "commands" / "frontier.md").read_text().partition("## JSON")[2]))
+    found = frontier("d1(n=80)", ["watermark", "ema"], steady_after=10, seeds=range(2), command="headway")
+    once = re.compile(r"^curves\[\]\.points\[\]\.(whole|steady)\.")
+    real = {once.sub(r"curves[].points[].\1", path) if once.match(path) else path for path in paths(found.to_dict())}
+    assert said == real
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, scenarios
+from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, pooled, scenarios
 
 
 def policy(scenario: Scenario, order: str) -> Policy:
@@ -24,7 +25,8 @@ def policy(scenario: Scenario, order: str) -> Policy:
 
 def recording(scenario: Scenario, order: str) -> RecordingScheduler:
     chosen = policy(scenario, order)
-    return RecordingScheduler(scenario.engine, *chosen.rules(scenario.engine), chosen.shares.prefill)
+    engine = chosen.shares.engine(scenario.engine)
+    return RecordingScheduler(engine, *chosen.rules(engine), chosen.shares.prefill)
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -60,9 +62,10 @@ def stepping(scenario: Scenario, order: str) -> SteppingHost:
 
 def naive(scenario: Scenario, order: str) -> NaiveEngine:
     chosen = policy(scenario, order)
-    rules = chosen.rules(scenario.engine)
+    split = chosen.shares.engine(scenario.engine)
+    rules = chosen.rules(split)
     engine = NaiveEngine(
-        scenario.engine,
+        split,
         *rules[:2],
         scenario.requests,
         scenario.outputs,
@@ -85,6 +88,12 @@ def wasted(host: SimulatedEngine) -> int:
     return 0 if host.patience is None else host.patience.waste.tokens
 
 
+def hit_tokens(host: SimulatedEngine | SteppingHost) -> int:
+    """Tokens that came from the prefix cache."""
+    cache = host.scheduler.cache
+    return 0 if cache is None else cache.hit_tokens
+
+
 def same(left: list[float], right: list[float]) -> bool:
     """Equal bit by bit; NaN, "never", equals itself."""
     return len(left) == len(right) and all(
@@ -93,6 +102,7 @@ def same(left: list[float], right: list[float]) -> bool:
 
 
 OF_CLIENTS = scenarios(memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE)
+POOLED = pooled(OF_CLIENTS)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
@@ -102,6 +112,11 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
 
 @given(OF_CLIENTS, ORDERS | SHARING)
 def test_invariant_9_with_clients(scenario: Scenario, order: str) -> None:
+    assert_fast_forward_equals_steps(scenario, order)
+
+
+@given(POOLED, ORDERS | SHARING)
+def test_invariant_9_with_pools(scenario: Scenario, order: str) -> None:
     assert_fast_forward_equals_steps(scenario, order)
 
 
@@ -125,6 +140,7 @@ def assert_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
         "oom_events",
     ):
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
+    assert hit_tokens(fast) == hit_tokens(slow)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
@@ -134,6 +150,11 @@ def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, f
 
 @given(OF_CLIENTS, ORDERS | SHARING, st.booleans())
 def test_simulated_engine_equals_the_naive_one_with_clients(scenario: Scenario, order: str, fast_forward: bool) -> None:
+    assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
+
+
+@given(POOLED, ORDERS | SHARING, st.booleans())
+def test_simulated_engine_equals_the_naive_one_with_pools(scenario: Scenario, order: str, fast_forward: bool) -> None:
     assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
 
 
@@ -158,6 +179,7 @@ def assert_simulated_equals_naive(scenario: Scenario, order: str, *, fast_forwar
         )
     for total in ("iterations", "kv_token_iterations", "kv_peak", "oom_events"):
         assert getattr(host.scheduler, total) == getattr(other, total), total
+    assert hit_tokens(host) == other.cached_positions
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)
@@ -170,6 +192,11 @@ def test_invariant_7_with_clients(scenario: Scenario, order: str) -> None:
     assert_live_equals_simulated(scenario, order)
 
 
+@given(POOLED, ORDERS | SHARING)
+def test_invariant_7_with_pools(scenario: Scenario, order: str) -> None:
+    assert_live_equals_simulated(scenario, order)
+
+
 def assert_live_equals_simulated(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     fast = simulated(scenario, order, fast_forward=True)
@@ -178,15 +205,32 @@ def assert_live_equals_simulated(scenario: Scenario, order: str) -> None:
     assert same([row.first_token for row in live.rows], list(fast.outcomes.first_token))
 
 
-@given(scenarios(cancels=True, memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE), ORDERS | SHARING)
+CANCELLED_SOME = scenarios(cancels=True, memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE)
+
+
+@given(CANCELLED_SOME | pooled(CANCELLED_SOME), ORDERS | SHARING)
 def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     other = naive(scenario, order)
     assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
     assert [row.seq.state for row in live.rows] == [row.seq.state for row in other.rows]
     assert live.scheduler.kv_token_iterations == other.kv_token_iterations
+    assert hit_tokens(live) == other.cached_positions
     assert live.scheduler.ledger.used == 0
     assert live.scheduler.ledger.unfilled == 0
+
+
+@given(scenarios(cancels=True, memory=MEMORY, cached=True), BY_CACHE)
+def test_engines_agree_on_what_is_cached(scenario: Scenario, order: str) -> None:
+    """Prompts that begin alike, a cache for a few of their blocks, and orders that prefer what is cached."""
+    live, other = stepping(scenario, order), naive(scenario, order)
+    assert same([row.finish for row in live.rows], [row.finish for row in other.rows])
+    assert hit_tokens(live) == other.cached_positions
+    scenario = replace(scenario, cancels=[])
+    live, fast = stepping(scenario, order), simulated(scenario, order, fast_forward=True)
+    assert live.scheduler.plans == fast.scheduler.plans
+    assert same([row.finish for row in live.rows], list(fast.outcomes.finish))
+    assert hit_tokens(live) == hit_tokens(fast)
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING)

@@ -100,3 +100,24 @@ def test_wasted_tokens_are_those_of_the_run_and_a_mean_over_seeds():
     assert [run.wasted_tokens for run in runs] == [100, 300]
     assert over_seeds(runs).wasted_tokens == 200
     assert over_seeds(runs).to_dict()["wasted_tokens"] == 200
+
+
+def test_hits_are_a_share_of_all_prompt_tokens():
+    summary = summarise(record([outcome(0)], totals=dataclasses.replace(TOTALS, cached_positions=250)))
+    assert summary.to_dict()["cache"] == {"hit_tokens": 250, "hit_rate": 0.2}
+    idle = dataclasses.replace(TOTALS, cached_positions=0, prefill_positions=0)
+    assert summarise(record([outcome(0)], totals=idle)).to_dict()["cache"] == {"hit_tokens": 0, "hit_rate": None}
+
+
+def test_without_a_cache_there_are_no_hits():
+    assert summarise(record([outcome(0)])).to_dict()["cache"] == {"hit_tokens": None, "hit_rate": None}
+    both = over_seeds([summarise(waiting_run("fcfs", [1.0], seed)) for seed in range(2)])
+    assert both.to_dict()["cache"] == {"hit_tokens": None, "hit_rate": None}
+
+
+def test_hits_over_seeds_are_means():
+    runs = [
+        summarise(record([outcome(0)], seed=seed, totals=dataclasses.replace(TOTALS, cached_positions=hit)))
+        for seed, hit in enumerate([0, 1000])
+    ]
+    assert over_seeds(runs).to_dict()["cache"] == {"hit_tokens": 500, "hit_rate": 0.25}

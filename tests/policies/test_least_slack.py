@@ -165,4 +165,5 @@ def test_the_index_finds_the_least_key_of_those_that_fit(data: st.DataObject, la
         if action == "band":
             band, most = data.draw(st.sampled_from([0.0, 1.0, math.inf])), data.draw(st.integers(1, 4))
             within = [one for one in fitting if one[0] <= fitting[0][0] + band][:most]
-            assert [entry[:2] for entry in index.firsts(space, band, most)] == within
+            limit = fitting[0][0] + band if fitting else 0.0
+            assert [entry[:2] for entry in index.firsts(space, limit, most)] == within

@@ -6,8 +6,9 @@ import pytest
 
 from headway.core.cost import Piecewise
 from headway.core.engine import EngineProfile, preset
-from headway.core.errors import InvalidSpec
-from headway.core.request import Request
+from headway.core.errors import InvalidEngine, InvalidSpec
+from headway.core.request import Request, Slo
+from headway.core.sequence import Sequence
 from headway.policies.policy import Policy
 from headway.policies.shares import Reserve, Shares
 from headway.testing.stepping import SteppingHost
@@ -85,6 +86,30 @@ def test_a_reservation_that_cannot_be(text: str, words: str) -> None:
 def test_a_prefill_share_that_cannot_be(share: float) -> None:
     with pytest.raises(InvalidSpec, match="prefill share must be"):
         Shares.of(share)
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.0, 1.0, 1.5, float("nan")])
+def test_pools_that_cannot_be(share: float) -> None:
+    with pytest.raises(InvalidSpec, match="pools must be"):
+        Shares.of(pools=share)
+
+
+def test_a_prefill_share_and_pools_exclude_each_other() -> None:
+    with pytest.raises(InvalidSpec, match=r"prefill share 0\.1 and pools 0\.3 exclude each other"):
+        Shares.of(0.1, pools=0.3)
+
+
+def test_pools_need_room_for_a_decode_and_iterations_that_mix() -> None:
+    with pytest.raises(InvalidEngine, match=r"pools = 0\.99; expected a smaller share"):
+        Policy.of("fcfs", shares=Shares.of(pools=0.99)).build(preset("qba-paper"))
+    with pytest.raises(InvalidEngine, match="expected none in mode prefill-first"):
+        Policy.of("fcfs", shares=Shares.of(pools=0.3)).build(preset("past-future-table1"))
+
+
+def test_a_reservation_leaves_the_slots_to_the_order_within() -> None:
+    ready = dict.fromkeys(Sequence(Request(row, 0.0, 5, slo=slo), row) for row, slo in enumerate([None, Slo(ttft=1.0)]))
+    order = Policy.of("least-slack", shares=Shares.of(reserve="share=0.1,after=5")).rules(ENGINE)[0]
+    assert order.next_ready(ready).id == 1
 
 
 def test_a_prefill_share_has_no_meaning_where_prompts_go_first() -> None:

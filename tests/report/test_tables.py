@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from headway.measure.cache import CacheUse
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.measure.sla import Sla
 from headway.report.tables import (
@@ -82,6 +83,17 @@ def test_use_is_in_per_cent_and_counts_are_whole():
     assert column(table, "Use", "KV peak").cells == ("90.0",) * 3
     assert column(table, "Requests", "Finished").cells == ("200",) * 3
     assert not [c for c in table.columns if c.name in ("Cancelled", "Expired")]
+
+
+def test_hits_are_a_column_where_there_is_a_cache():
+    policies = typical().policies
+    assert all(column.group != "Prefix cache" for column in engine_table(typical()).columns)
+    some = tuple(
+        dataclasses.replace(one, cache=CacheUse(10.0, rate))
+        for one, rate in zip(policies, (0.5, 0.125, None), strict=True)
+    )
+    hits = column(engine_table(dataclasses.replace(typical(), policies=some)), "Prefix cache", "Hit")
+    assert (hits.unit, hits.cells) == ("%", ("50.0", "12.5", "\N{EN DASH}"))
 
 
 def test_differences_say_whether_they_are_significant():

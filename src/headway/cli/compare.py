@@ -11,7 +11,17 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from headway.cli.console import INTERRUPTED, STANDARD_OUTPUT, err, fail, out, progress_bar, write_json, writing
+from headway.cli.console import (
+    STANDARD_OUTPUT,
+    WHILE_WRITING,
+    end_if_partial,
+    err,
+    interruptible,
+    out,
+    progress_bar,
+    write_json,
+    writing,
+)
 from headway.cli.options import (
     ClientsOption,
     EngineOption,
@@ -24,6 +34,7 @@ from headway.cli.options import (
     LongToShortOption,
     MemoryOption,
     PatienceOption,
+    PoolsOption,
     PrefillShareOption,
     RateOption,
     RequestsOption,
@@ -70,6 +81,7 @@ def compare(
     evict: EvictOption = None,
     shed: ShedOption = None,
     prefill_share: PrefillShareOption = 0.0,
+    pools: PoolsOption = None,
     reserve: ReserveOption = None,
     engine: EngineOption = None,
     rate: RateOption = None,
@@ -110,7 +122,7 @@ def compare(
         epsilon_ls=epsilon_ls,
     )
     profile = read_engine(engine)
-    shares = Shares.of(prefill_share, reserve)
+    shares = Shares.of(prefill_share, reserve, pools)
     agreement = None if sla is None else Sla.parse(sla)
     clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
@@ -119,35 +131,27 @@ def compare(
         if requests is not None:
             rows.append(request_frame(record))
 
-    try:
-        with own_orders(chosen), progress_bar("simulating") as progress:
-            comparison = run_comparison(
-                where,
-                chosen,
-                profile,
-                memory=memory or (),
-                evict=evict or (),
-                shed=shed or (),
-                shares=shares,
-                sla=agreement,
-                clients=clients,
-                patience=patience,
-                seeds=read_seeds(seed, seeds),
-                command=shlex.join(["headway", *sys.argv[1:]]),
-                progress=progress,
-                each=keep,
-            )
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written")
-        raise typer.Exit(INTERRUPTED) from None
-    try:
+    with interruptible(), own_orders(chosen), progress_bar("simulating") as progress:
+        comparison = run_comparison(
+            where,
+            chosen,
+            profile,
+            memory=memory or (),
+            evict=evict or (),
+            shed=shed or (),
+            shares=shares,
+            sla=agreement,
+            clients=clients,
+            patience=patience,
+            seeds=read_seeds(seed, seeds),
+            follow=html is not None,
+            command=shlex.join(["headway", *sys.argv[1:]]),
+            progress=progress,
+            each=keep,
+        )
+    with interruptible(WHILE_WRITING):
         _deliver(comparison, outputs, rows)
-    except KeyboardInterrupt:
-        fail("interrupted while writing: what is not named above may be missing, no file is half written")
-        raise typer.Exit(INTERRUPTED) from None
-    if comparison.partial:
-        fail("interrupted: these results are partial")
-        raise typer.Exit(INTERRUPTED)
+    end_if_partial(partial=comparison.partial)
 
 
 def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:

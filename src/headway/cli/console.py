@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -27,6 +28,7 @@ out = Console(highlight=False, width=None if _TERMINAL else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 STANDARD_OUTPUT = Path("-")
+WHILE_WRITING = "interrupted while writing: what is not named above may be missing, no file is half written"
 
 
 def fail(message: str) -> None:
@@ -91,6 +93,23 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
         yield update
     finally:
         bar.stop()
+
+
+@contextmanager
+def interruptible(line: str = "interrupted; nothing was written") -> Iterator[None]:
+    """End with a line at Ctrl-C; by default it is one for the time before there is anything to show."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail(line)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def end_if_partial(*, partial: bool) -> None:
+    """End with a line where Ctrl-C left only part of the results, once they are shown."""
+    if partial:
+        fail("interrupted: these results are partial")
+        raise typer.Exit(INTERRUPTED)
 
 
 def write_json(data: dict[str, Any], path: Path) -> None:

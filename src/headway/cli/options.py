@@ -82,7 +82,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="PRESET|FILE",
         help="An engine preset (see 'headway engines') or a TOML file.",
-        show_default="qba-paper for that workload, else a100-llama3-8b",
+        show_default="the one that the workload was made for, else a100-llama3-8b",
     ),
 ]
 
@@ -108,6 +108,15 @@ PrefillShareOption = Annotated[
         parser=_number,
         metavar="S",
         help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
+    ),
+]
+PoolsOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="Split every iteration: this share of the positions is for prompts alone, the rest for decodes alone.",
+        show_default=False,
     ),
 ]
 ReserveOption = Annotated[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Items
+
 from headway.core.sequence import Sequence
 
 
@@ -12,9 +14,12 @@ class Batch:
     to this batch; the counts are positions and tokens.
 
     Attributes:
-        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission.
+        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission; they end at
+            `sequence.filled`. What lies before the first one came from the prefix cache.
         admitted: sequences that start or resume with this iteration.
         joined: sequences whose prompt is complete with this iteration; they decode from the next decode iteration on.
+        held: sequences whose prompt is complete with this iteration, but which must wait for a decode slot.
+        resumed: sequences that waited for a slot, and decode from this very iteration on.
         evicted: sequences that lose their KV before this iteration runs.
         ended: sequences that the plan itself ended (shed, or outgrown the memory), each with its `reason`.
         decodes: sequences that decode.
@@ -31,14 +36,18 @@ class Batch:
         "decodes",
         "ended",
         "evicted",
+        "held",
         "joined",
         "prefill_positions",
+        "resumed",
     )
 
     def __init__(self) -> None:
         self.chunks: list[tuple[Sequence, int]] = []
         self.admitted: list[Sequence] = []
         self.joined: list[Sequence] = []
+        self.held: Items[Sequence] = ()
+        self.resumed: Items[Sequence] = ()
         self.evicted: list[Sequence] = []
         self.ended: list[Sequence] = []
         self.decodes: int = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -44,6 +45,14 @@ class Order:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Told once, before the first request, where the engine has a prefix cache.
+
+        Args:
+            cached: returns how many tokens of a waiting request's prompt the cache has now. That changes only when
+                prompts are complete.
+        """
 
     def key(self, seq: Sequence) -> float:
         """Rank of a request; smaller goes first."""
@@ -92,6 +101,13 @@ class Order:
 
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Its last prompt chunk is scheduled."""
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Name who gets a free decode slot, of those whose prompt is filled; they are in order of that, at least one.
+
+        Asked only where prompts and decodes have pools of their own. It may cost a look at every one of them.
+        """
+        return next(iter(ready))
 
     def finished(self, seq: Sequence, now: float) -> None:
         """It ended with its answer complete."""

@@ -107,11 +107,6 @@ class ComparisonBuilder:
             self._first[record.policy] = record
         return summary
 
-    @property
-    def has_runs(self) -> bool:
-        """Whether any run was taken in."""
-        return bool(self._summaries)
-
     def note(self, text: str) -> None:
         """Add what the reader must know."""
         self._notes = (*self._notes, text)

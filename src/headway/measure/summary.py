@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from headway.measure.cache import CacheUse
 from headway.measure.latency import CLASSES, Latency, latencies, mean_count, waits
 from headway.measure.memory import MemoryUse
 from headway.measure.quantiles import Stats
@@ -79,6 +80,7 @@ class Summary:
         memory: use of KV memory until the queue was empty.
         steady_memory: the same, after the first 1000 finishes.
         sla: how the service agreement was kept; None without one.
+        cache: what the prefix cache spared.
         refusals: who was turned away or demoted, why, and how soon they were told.
     """
 
@@ -109,6 +111,7 @@ class Summary:
     steady_memory: MemoryUse | None = None
     sla: Service | None = None
     wasted_tokens: float = 0
+    cache: CacheUse = CacheUse()  # noqa: RUF009 - it is immutable
     refusals: Refusals = Refusals({}, Stats(), 0)  # noqa: RUF009 - it is immutable
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,6 +143,7 @@ class Summary:
                 "capacity_tokens": self.kv.capacity_tokens,
                 "oom_events": self.kv.oom_events,
             },
+            "cache": self.cache.to_dict(),
             "memory": {
                 "spec": self.memory_rule,
                 "eviction_rule": self.eviction_rule,
@@ -197,6 +201,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         steady_memory=record.steady_memory,
         sla=None if sla is None else service(record, sla),
         wasted_tokens=totals.wasted_tokens,
+        cache=CacheUse.of(totals),
         refusals=Refusals.of(record),
     )
 
@@ -249,6 +254,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         steady_memory=_uses([one.steady_memory for one in summaries]),
         sla=_services([one.sla for one in summaries]),
         wasted_tokens=count("wasted_tokens"),
+        cache=CacheUse.over_seeds([one.cache for one in summaries]),
         refusals=Refusals.over_seeds([one.refusals for one in summaries]),
     )
 

@@ -53,7 +53,7 @@ class OnlineFit:
         self._sizes: Line = (
             1.0,
             float(engine.token_budget),
-            float(engine.slots * engine.decode_block),
+            float(engine.decode_slots * engine.decode_block),
             float(engine.kv_capacity),
         )
         self._prior: list[Line] = _lines(cost or engine.cost, engine)
@@ -294,7 +294,7 @@ def _lines(cost: CostModel, engine: EngineProfile) -> list[Line]:
 
 def _nearest_line(cost: CostModel, engine: EngineProfile) -> Line:
     """Return the line that is near a cost model, by relative errors, over iterations of all sizes."""
-    block, most = engine.decode_block, engine.slots * engine.decode_block
+    block, most = engine.decode_block, engine.decode_slots * engine.decode_block
     sizes = (1.0, float(engine.token_budget), float(most), float(engine.kv_capacity))
     line: Line = (cost.seconds(engine.token_budget, 0, engine.kv_capacity), 0.0, 0.0, 0.0)
     fit = _Fit(line, sizes)

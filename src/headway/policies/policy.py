@@ -108,10 +108,12 @@ class Policy:
         """Make a scheduler for one engine, with fresh rules.
 
         Raises:
-            InvalidSpec: the policy guarantees prompts a share on an engine that serves them first anyway.
+            InvalidInput: the policy guarantees prompts a share on an engine that serves them first anyway, or splits
+                one that cannot be split so.
         """
         if self.shares.prefill and engine.mode == "prefill-first":
             raise InvalidSpec(f"prefill share: engine '{engine.name}' fills prompts first anyway; leave the share out")
+        engine = self.shares.engine(engine)
         return Scheduler(engine, *self.rules(engine, rng), self.shares.prefill)
 
 

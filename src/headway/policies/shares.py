@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from fractions import Fraction
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidSpec, nearest
+from headway.core.pools import PooledEngine
 from headway.core.prefill_share import SHARE_WINDOW
 from headway.core.quantile import exact
 from headway.core.rules import Order
@@ -74,22 +76,43 @@ class Shares:
         prefill: share of the positions that prompts get while one of them is partly filled; decodes pause for an
             iteration as soon as a whole one is owed. 0 guarantees nothing.
         reserve: see `Reserve`; None for no reservation.
+        pools: share of the positions that belongs to prompts where prompts and decodes have pools of their own, in
+            (0, 1); None for one pool.
     """
 
     prefill: Fraction = Fraction(0)
     reserve: Reserve | None = None
+    pools: Fraction | None = None
 
     @classmethod
-    def of(cls, prefill: float = 0.0, reserve: str | None = None) -> Shares:
+    def of(cls, prefill: float = 0.0, reserve: str | None = None, pools: float | None = None) -> Shares:
         """Make shares from what a user gives.
 
         Raises:
-            InvalidSpec: a share is out of range, or the reservation cannot be read.
+            InvalidSpec: a share is out of range, the reservation cannot be read, or both a prefill share and pools are
+                given.
         """
         share = exact(number("prefill share", prefill, 0, 1, open_high=True))
         if 0 < share < Fraction(1, SHARE_WINDOW):
             raise InvalidSpec(f"prefill share must be 0 or at least {1 / SHARE_WINDOW:g}, got {prefill:g}")
-        return cls(share, None if reserve is None else Reserve.parse(reserve))
+        split = None if pools is None else exact(number("pools", pools, 0, 1, open_low=True, open_high=True))
+        if share and split is not None:
+            raise InvalidSpec(
+                f"prefill share {prefill:g} and pools {pools:g} exclude each other: with pools, prompts have a part of "
+                "every iteration to themselves; give one of the two"
+            )
+        return cls(share, None if reserve is None else Reserve.parse(reserve), split)
+
+    def engine(self, engine: EngineProfile) -> EngineProfile:
+        """Return the engine as it runs under these shares: split in two pools, or as it is.
+
+        Raises:
+            InvalidEngine: it cannot be split so.
+        """
+        if self.pools is None:
+            return engine
+        fields = {field.name: getattr(engine, field.name) for field in dataclasses.fields(EngineProfile)}
+        return PooledEngine(**fields, prompt_share=self.pools)
 
 
 class Reserved(Order):
@@ -149,6 +172,10 @@ class Reserved(Order):
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Tell the order within."""
         self.inner.prefilled(seq, now)
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Ask the order within."""
+        return self.inner.next_ready(ready)
 
     def finished(self, seq: Sequence, now: float) -> None:
         """Tell the order within."""

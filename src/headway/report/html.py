@@ -57,16 +57,18 @@ def html_report(comparison: Comparison) -> str:
     """
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.charts import figures  # noqa: PLC0415
+    from headway.report.life_chart import life_figure  # noqa: PLC0415
     from headway.report.page import page  # noqa: PLC0415
 
-    drawn = figures(comparison)
+    life = life_figure(comparison)
+    drawn = figures(comparison) + ([life] if life else [])
     memory, refusals = memory_table(comparison), refusals_table(comparison)
     title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
         (
             f"<header>\n<h1>{html.escape(title)}</h1>",
-            partial_banner(comparison),
+            partial_banner(partial=comparison.partial),
             f'<p class="answer">{prose(answer(comparison))}</p>',
             f'<p class="facts">{prose(facts(comparison))}</p>\n</header>\n<main>',
             section("Waiting", _WAITING, table_html(waiting_table(comparison))),
@@ -77,8 +79,8 @@ def html_report(comparison: Comparison) -> str:
             section("Refusals", _REFUSALS, table_html(refusals)) if refusals else "",
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
-            settings_section(comparison),
-            notes_section(comparison),
+            settings_section(comparison.settings),
+            notes_section(comparison.notes),
             f"</main>\n<footer>Made by Headway {version}</footer>",
         )
     )

@@ -32,6 +32,13 @@ def percent_text(share: float) -> str:
     return f"{percent:.0f} %" if abs(percent) >= 10 or percent == 0 else f"{percent:.1f} %"
 
 
+def rate_text(value: float) -> str:
+    """Return a rate to two digits, small ones without noughts for show: `0`, `0.03`, `1.4`, `130`."""
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
 def list_text(words: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"

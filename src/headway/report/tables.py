@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,11 +43,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of policies (specs) and columns of figures."""
+    """Rows of policies (specs) and columns of figures.
+
+    Attributes:
+        title: what is shown.
+        rows: specs of what the figures are of.
+        columns: the figures.
+        head: what a row is.
+        colours: by row; None takes the policies'.
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[Column, ...]
+    head: str = "policy"
+    colours: Mapping[str, str] | None = None
 
 
 def waiting_table(comparison: Comparison) -> Table:
@@ -91,6 +101,8 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
+    if any(s.cache.hit_rate is not None for s in policies):
+        columns.append(_plain("Prefix cache", "Hit", "%", [_percent(s.cache.hit_rate) for s in policies]))
     patient = comparison.settings.get("patience") is not None
     for group, name, values, wanted in (
         ("Requests", "Cancelled", [s.cancelled for s in policies], patient),

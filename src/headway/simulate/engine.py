@@ -11,13 +11,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Items
 
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import DECODING, FINISHED, REJECTED, Sequence
+from headway.core.sequence import DECODING, FINISHED, OUTCOMES, REJECTED, Sequence
 from headway.simulate.memory_watch import MemoryWatch
 from headway.simulate.outcomes import Decoding, Outcomes
 from headway.simulate.patience import Patience
@@ -40,6 +41,7 @@ class SimulatedEngine:
             for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        steady_after: finishes after which the steady part of the run begins.
         clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
         patience: seconds without a token after which a client leaves; None for ever.
         progress: told how many requests have arrived, now and then.
@@ -56,6 +58,7 @@ class SimulatedEngine:
         "_joined_at",
         "_mark_at",
         "_pausing",
+        "_ready_ends",
         "_residence",
         "_sample_at",
         "_segments",
@@ -93,6 +96,7 @@ class SimulatedEngine:
         sample_every: float = math.inf,
         fast_forward: bool = True,
         watch_future: bool = False,
+        steady_after: int = STEADY_AFTER,
         clients: int | None = None,
         patience: float | None = None,
         progress: Callable[[int], None] | None = None,
@@ -118,7 +122,7 @@ class SimulatedEngine:
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.watch = MemoryWatch(scheduler, outputs, watch_future=watch_future)
-        self._mark_at: int = STEADY_AFTER  # finishes at which the steady part begins
+        self._mark_at: int = steady_after  # finishes at which the steady part begins
         self.finished: int = 0
         self.decoding = Decoding()
         self._segments: list[float] = []  # not yet packed: a list grows faster than an array
@@ -131,6 +135,7 @@ class SimulatedEngine:
         self._fresh: list[Sequence] = []  # joined, and not yet through a decode iteration, where that matters
         self._joined_at: dict[Sequence, float] = {}  # of fresh sequences, while decodes are paused
         self._apart: set[Sequence] = set()  # whose first gap is noted apart
+        self._ready_ends: dict[Sequence, int] = {}  # wait for a slot and end in their first block: what it leaves empty
         self._delivered: float = 0.0  # end of the last decode iteration
         self.patience = None if patience is None else Patience(patience, len(outputs))
 
@@ -162,9 +167,12 @@ class SimulatedEngine:
                     continue  # what has arrived may change nothing
             clock = ledger.clock + 1
             due = calendar.get(clock)
-            batch = plan(now, self._ending(due)) if due and blocks else plan(now)
+            batch = plan(now, self._ending(due)) if blocks and (due or self._ready_ends) else plan(now)
             if batch.evicted or batch.ended:
                 self._set_back(batch)
+            if batch.resumed:
+                self._resume(batch.resumed, clock - 1, now)
+                due = calendar.get(clock)
             if not (batch.decodes or batch.chunks):
                 if batch.ended or self._wait(now):
                     continue
@@ -177,15 +185,17 @@ class SimulatedEngine:
             if batch.decodes:
                 gap = span + (now - self._delivered)
                 if self._fresh:
-                    self._first_decode(end, paused=now != self._delivered)
+                    self._first_decode(end, apart=now != self._delivered or bool(batch.resumed))
                 segments += (clock - 1, 1, gap, gap)
                 self._delivered = end
                 if due is not None:
                     finished = calendar.pop(clock)
             else:
                 clock -= 1
-            if batch.joined:
+            if batch.joined or batch.held:
                 self._join(batch.joined, clock, end, finished)
+                if batch.held:
+                    self._hold(batch.held, end, finished)
                 if not scheduler.decodes:
                     self._delivered = end  # nobody is paused: gaps count from here
             complete(batch, end, finished)
@@ -249,7 +259,7 @@ class SimulatedEngine:
         state = seq.state
         if state == DECODING and (self.emits or seq.joined < self.scheduler.ledger.clock):
             return self._joined_at.get(seq, self._delivered)
-        if state >= FINISHED:
+        if state in OUTCOMES:
             return math.inf
         last = self.outcomes.finish[seq.id]
         return self.arrivals[seq.id] if math.isnan(last) else last
@@ -277,11 +287,11 @@ class SimulatedEngine:
         self.idle += wake - now
         return True
 
-    def _ending(self, due: list[Sequence]) -> list[tuple[Sequence, int]]:
-        """Positions that the last blocks of these sequences leave empty, where any are."""
+    def _ending(self, due: list[Sequence] | None) -> list[tuple[Sequence, int]]:
+        """Positions that the last blocks of these and of those who wait for a slot leave empty, where any are."""
         block, outputs = self.block, self.outputs
-        ending: list[tuple[Sequence, int]] = []
-        for seq in due:
+        ending: list[tuple[Sequence, int]] = [*self._ready_ends.items()]
+        for seq in due or ():
             empty = (seq.generated - outputs[seq.id]) % block
             if empty:
                 ending.append((seq, empty))
@@ -302,16 +312,46 @@ class SimulatedEngine:
             if remaining <= 0:
                 finished.append(seq)
                 continue
-            due = clock - (-remaining // self.block)
-            booked = self._calendar.get(due)
-            if booked is None:
-                self._calendar[due] = [seq]
-                heapq.heappush(self._due, due)
-            else:
-                booked.append(seq)
-            self._booked[row] = due
+            self._book(seq, clock - (-remaining // self.block))
             if self._watch_fresh:
                 self._fresh.append(seq)
+
+    def _book(self, seq: Sequence, due: int) -> None:
+        """Its answer ends in the decode iteration of that number."""
+        booked = self._calendar.get(due)
+        if booked is None:
+            self._calendar[due] = [seq]
+            heapq.heappush(self._due, due)
+        else:
+            booked.append(seq)
+        self._booked[seq.id] = due
+
+    def _hold(self, held: Items[Sequence], now: float, finished: list[Sequence]) -> None:
+        """Those have their prompt filled and must wait for a decode slot; those with nothing to decode end now."""
+        for seq in held:
+            row = seq.id
+            remaining = self.outputs[row] - seq.generated
+            if remaining > 0 and self.emits:
+                remaining -= 1
+                self._deliver_first(seq, row, now)
+                self.outcomes.finish[row] = now  # its next gap counts from here
+                if self.patience is not None:
+                    self.patience.wait(seq, now)
+            if remaining <= 0:
+                finished.append(seq)
+            elif remaining < self.block:
+                self._ready_ends[seq] = self.block - remaining
+
+    def _resume(self, resumed: Items[Sequence], clock: int, now: float) -> None:
+        """Those have got a decode slot, after so many decode iterations: book when their answers will end."""
+        for seq in resumed:
+            self._ready_ends.pop(seq, None)
+            self._book(seq, clock - (seq.generated - self.outputs[seq.id]) // self.block)
+            if not self.emits:
+                self._fresh.append(seq)
+            elif seq.ready_at != now:  # its gap is longer than everybody else's
+                self._fresh.append(seq)
+                self._joined_at[seq] = seq.ready_at
 
     def _deliver_first(self, seq: Sequence, row: int, now: float) -> None:
         """The first token since (re)admission: the request's first one, or the end of the gap that eviction made."""
@@ -325,8 +365,8 @@ class SimulatedEngine:
             if self.patience is not None:
                 self.patience.wait(seq, now)  # the pause may last
 
-    def _first_decode(self, now: float, *, paused: bool) -> None:
-        """A decode iteration ends: the first one of the fresh sequences."""
+    def _first_decode(self, now: float, *, apart: bool) -> None:
+        """A decode iteration ends: the first one of the fresh sequences, whose gap is their own where it is `apart`."""
         if not self.emits:
             first_token = self.outcomes.first_token
             for seq in self._fresh:
@@ -334,8 +374,8 @@ class SimulatedEngine:
                     self._deliver_first(seq, seq.id, now)
                 else:
                     first_token[seq.id] = now
-        elif paused:
-            # They joined during the pause: theirs was shorter than everybody else's.
+        elif apart:
+            # They joined in a pause, so that theirs was shorter than everybody else's, or waited for a slot.
             for seq in self._fresh:
                 self._note_gap(seq.id, now - self._joined_at[seq])
                 self._apart.add(seq)
@@ -375,7 +415,7 @@ class SimulatedEngine:
         if prefill and self.patience is not None:
             self.patience.waste.filled([(scheduler.partials[0], prefill * taken)])
         if self._fresh:
-            self._first_decode(now + first, paused=False)
+            self._first_decode(now + first, apart=False)
         self._segments += (clock, taken, first, last)
         self.now = self._delivered = end
         if end >= self._sample_at:
@@ -411,6 +451,8 @@ class SimulatedEngine:
             self._booked[seq.id] = 0
             self._leave(seq, self.scheduler.ledger.clock)
             self._note_last_delivery(seq)
+        else:
+            self._ready_ends.pop(seq, None)
 
     def _note_last_delivery(self, seq: Sequence) -> None:
         """An evicted sequence's next gap counts from its last token; `finish` keeps that time until it ends."""

@@ -26,4 +26,4 @@ class Decoding:
     def __init__(self) -> None:
         self.segments = array("d")  # clock, steps, first gap, last gap
         self.residence = array("q")  # row, joined, left
-        self.stray = array("d")  # row, gap of that request alone: across an eviction, or after joining in a pause
+        self.stray = array("d")  # row, gap of that request alone: see `measure.gaps`

@@ -41,9 +41,9 @@ class Waste:
 class Patience:
     """Whose client has heard nothing for so long that it leaves, as an HTTP client with a read timeout does?
 
-    A deadline is entered when a wait for a token begins that may be long: a request is sent, evicted, or joins while
-    decodes are paused. Whether it still stands when its time comes is asked of the host, so that tokens cost nothing
-    here. O(log n) a deadline.
+    A deadline is entered when a wait for a token begins that may be long: a request is sent, evicted, joins while
+    decodes are paused, or must wait for a decode slot. Whether it still stands when its time comes is asked of the
+    host, so that tokens cost nothing here. O(log n) a deadline.
 
     Args:
         seconds: that a client waits, counted from what it last heard.

@@ -14,7 +14,7 @@ import polars as pl
 
 from headway.core.engine import EngineProfile, preset
 from headway.core.errors import expect
-from headway.core.request import Request, Slo
+from headway.core.request import BLOCK_TOKENS, Request, Slo
 from headway.core.rules import Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
@@ -31,7 +31,8 @@ from headway.measure.record import (
 )
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
-from headway.simulate.engine import SimulatedEngine
+from headway.simulate.engine import STEADY_AFTER, STRIDE, SimulatedEngine
+from headway.simulate.follow import FollowingScheduler
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -47,6 +48,8 @@ def simulate(
     timeline: bool = True,
     fast_forward: bool = True,
     watch_future: bool = False,
+    steady_after: int = STEADY_AFTER,
+    follow: int | None = None,
     clients: int | None = None,
     patience: float | None = None,
     progress: Callable[[int], None] | None = None,
@@ -61,6 +64,8 @@ def simulate(
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        steady_after: finishes after which the steady part of the run begins.
+        follow: row of a request whose memory is to be noted over time; None for nobody's.
         clients: that send the requests in order of the trace, each its next one when its last one has ended (a closed
             loop); arrivals are then theirs. None takes the trace's.
         patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
@@ -84,18 +89,20 @@ def simulate(
     outputs: list[int] = frame["output_tokens"].to_list()
     if engine.max_new_tokens is not None and engine.cut_off:
         outputs = [min(tokens, engine.max_new_tokens) for tokens in outputs]
-    scheduler = policy.build(engine, stream(seed, "memory"))
+    rules = policy.rules(engine, stream(seed, "memory"))
+    scheduler = Scheduler(engine, *rules) if follow is None else FollowingScheduler(follow, engine, *rules)
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
         scheduler,
-        _requests(frame),
+        _requests(frame, hashed=engine.prefix_cache is not None),
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
         sample_every=_sampling(trace, clients) if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        steady_after=steady_after,
         clients=clients,
         patience=patience,
         progress=progress,
@@ -125,6 +132,7 @@ def simulate(
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
+        followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
     )
 
 
@@ -160,8 +168,11 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _requests(frame: pl.DataFrame) -> Iterator[Request]:
-    """Yield a request a row; its id is the row, so that the host finds its output length by it."""
+def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
+    """Yield a request a row; its id is the row, so that the host finds its output length by it.
+
+    With the hashes of its prompt's blocks only where they are used.
+    """
 
     def column(name: str, default: object = None) -> Iterator[object]:
         if name not in frame.columns:
@@ -183,9 +194,18 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("priority", 0),
             map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
             column("weight", 1.0),
+            _blocks(frame["blocks"]) if hashed and "blocks" in frame.columns else repeat(None),
+            column("block_tokens", BLOCK_TOKENS),
             strict=False,
         ),
     )
+
+
+def _blocks(column: pl.Series) -> Iterator[tuple[int, ...] | None]:
+    """Yield a row's hashes, some rows ahead: as Python's numbers those of all rows take ten times the memory."""
+    for rows in column.to_frame().iter_slices(STRIDE):
+        for hashes in rows.to_series().to_list():
+            yield None if hashes is None else tuple(hashes)
 
 
 def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -> pl.DataFrame:
@@ -274,4 +294,5 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame)
         oom_events=scheduler.oom_events,
         demoted=scheduler.demotions,
         wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
+        cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from itertools import product
 from typing import Any
@@ -15,12 +16,14 @@ from headway.core.errors import InvalidInput, expect
 from headway.core.rules import Order
 from headway.core.spec import parse_spec
 from headway.measure.comparison import Comparison, ComparisonBuilder
+from headway.measure.life import most_evicted
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.order.quota_aging import QuotaAging
 from headway.policies.policy import Policy
 from headway.policies.shares import Shares
 from headway.simulate.run import checked_clients, simulate
+from headway.studies.runs import Run, run_all, useful_seeds
 from headway.studies.source import Source
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
@@ -28,7 +31,7 @@ from headway.workload.traces import SeededTrace
 
 DEFAULT_POLICIES = ("fcfs", "psf", "aa", "qba")
 DEFAULT_ENGINE = "a100-llama3-8b"
-HOME_ENGINES = {"qba-paper": "qba-paper"}
+HOME_ENGINES = {"qba-paper": "qba-paper"} | dict.fromkeys(("d1", "d2", "d3", "o1-like"), "past-future-table1")
 """Engines that a named workload was made for."""
 
 
@@ -45,6 +48,7 @@ def compare(
     clients: int | None = None,
     patience: float | None = None,
     seeds: Sequence[int] = (0,),
+    follow: bool = False,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
     each: Callable[[RunRecord], None] | None = None,
@@ -66,6 +70,8 @@ def compare(
             times of the source are then ignored. None takes them.
         patience: seconds without a token after which a client leaves and its request is cancelled; None for ever.
         seeds: a workload or seeded trace is drawn once for each, and every policy gets the same requests (paired).
+        follow: run the first seed once more where a request was evicted, to note the memory of the one that was
+            evicted most often; the report draws it.
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.
@@ -93,45 +99,37 @@ def compare(
     agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
     asked = _several("seeds", seeds, "several seeds: range(3) for three of them, [3] for seed 3")
     drawn = source.seeded or profile.jitter > 0 or any(policy.draws(profile) for policy in chosen)
-    runs = asked if drawn else asked[:1]
-    if not runs:
-        raise InvalidInput("seeds must name at least one seed")
+    runs, once = useful_seeds(asked, drawn=drawn)
     first = source.requests(runs[0])
     notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
-    notes += _promise_notes(chosen, first)
-    if len(runs) < len(asked):
-        notes.append("Nothing is drawn here, so every seed gives the same: it was run once.")
+    notes += [*_promise_notes(chosen, first), *once]
     settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
     builder = ComparisonBuilder(settings, notes, agreement)
-    total = len(runs) * len(chosen)
-    done = 0
-    try:
+    run = partial(simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience)
+
+    def prepared() -> Iterator[Run]:
         for seed in runs:
             trace = first if seed == runs[0] else source.requests(seed)
             for policy in chosen:
-                record = simulate(
-                    trace,
-                    policy,
-                    profile,
-                    seed=seed,
-                    timeline=seed == runs[0],
-                    watch_future=bool(rules),
-                    clients=clients,
-                    patience=patience,
-                    progress=_share_of(progress, done, total, len(trace)),
-                )
-                builder.add(record)
-                if each is not None:
-                    each(record)
-                if record.partial:
-                    raise KeyboardInterrupt  # noqa: TRY301 - one end for all interruptions
-                done += 1
-    except KeyboardInterrupt:
-        if not builder.has_runs:
-            raise
-    if done < total:
-        builder.note(f"Interrupted: {done} of {total} runs were complete.")
-    return builder.build(partial=done < total)
+                yield partial(run, trace, policy, seed=seed, timeline=seed == runs[0])
+
+    def take(record: RunRecord) -> None:
+        builder.add(record)
+        if each is not None:
+            each(record)
+
+    total = len(runs) * len(chosen)
+    made = run_all(prepared(), take, total=total, requests=len(first), progress=progress)
+    if made.interrupted:
+        builder.note(f"Interrupted: {made.runs} of {total} runs were complete.")
+    comparison = builder.build(partial=made.interrupted)
+    worst = most_evicted(comparison.first) if follow and not made.interrupted else None
+    if worst is None:
+        return comparison
+    name, row = worst
+    policy = next(policy for policy in chosen if policy.name == name)
+    record = run(first, policy, seed=runs[0], follow=row)
+    return replace(comparison, first={**comparison.first, name: record})
 
 
 def engine_for(source: Source, engine: str | EngineProfile | None) -> EngineProfile:
@@ -257,6 +255,7 @@ def _settings(
         "evict": list(dict.fromkeys(str(policy.eviction) for policy in policies)),
         "shed": list(dict.fromkeys(str(policy.shedding) for policy in policies)),
         "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
+        "pools": next((float(policy.shares.pools) for policy in policies if policy.shares.pools is not None), None),
         "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
         "sla": None if sla is None else str(sla),
         "clients": clients,
@@ -268,11 +267,3 @@ def _settings(
         "epsilon_ls": source.epsilon_ls,
         "seeds": list(seeds),
     }
-
-
-def _share_of(
-    progress: Callable[[float], None] | None, done: int, total: int, requests: int
-) -> Callable[[int], None] | None:
-    if progress is None:
-        return None
-    return lambda arrived: progress((done + arrived / requests) / total)

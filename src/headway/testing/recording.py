@@ -40,6 +40,8 @@ class RecordingScheduler(Scheduler):
                 ("chunks", *((seq.id, positions) for seq, positions in batch.chunks)),
                 ("admitted", *(seq.id for seq in batch.admitted)),
                 ("joined", *(seq.id for seq in batch.joined)),
+                ("held", *(seq.id for seq in batch.held)),
+                ("resumed", *(seq.id for seq in batch.resumed)),
                 ("evicted", *(seq.id for seq in batch.evicted)),
                 ("ended", *(seq.id for seq in batch.ended)),
                 ("decode", batch.decodes, batch.decode_positions, batch.context),
@@ -52,7 +54,7 @@ class RecordingScheduler(Scheduler):
         chunks = ("chunks", (self.partials[0].id, chunk)) if chunk else ("chunks",)
         super().advance(steps)
         for step in range(1, steps + 1):
-            nobody = [(name,) for name in ("admitted", "joined", "evicted", "ended")]
+            nobody = [(name,) for name in ("admitted", "joined", "held", "resumed", "evicted", "ended")]
             self._remember(chunks, *nobody, ("decode", self.decodes, decoded, used + step * (decoded + chunk)))
 
     def _remember(self, *parts: tuple[object, ...]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headway.core.cost import CostModel
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import DECODING, OUTCOMES, REJECTED, Sequence
+from headway.core.sequence import DECODING, OUTCOMES, READY, REJECTED, Sequence
 
 
 @dataclass
@@ -59,6 +59,7 @@ class SteppingHost:
         self.sent = arrivals if clients is None else [0.0] * min(clients, len(arrivals))
         self.rows: list[Row] = []
         self.running: list[Row] = []
+        self.ready: list[Row] = []  # wait for a decode slot
         self.now: float = 0.0
         self.block = scheduler.engine.decode_block
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
@@ -70,8 +71,7 @@ class SteppingHost:
             batch = self.scheduler.plan(self.now, self._ending())
             for seq in batch.evicted + batch.ended:
                 row = self.rows[seq.id]
-                if row in self.running:
-                    self.running.remove(row)
+                self._stop(row)
                 if seq.state == REJECTED:
                     self._end(row, self.now)
             if batch.positions == 0:
@@ -80,18 +80,23 @@ class SteppingHost:
                 if not self._wait():
                     return self.rows
                 continue
+            for seq in batch.resumed:
+                row = self.rows[seq.id]
+                self.ready.remove(row)
+                self.running.append(row)
             self.now += self.cost.seconds(batch.prefill_positions, batch.decode_positions, batch.context)
             finished: list[Row] = []
             if batch.decodes:
                 finished += [row for row in self.running if self._produce(row, self.block)]
-            for seq in batch.joined:
-                row = self.rows[seq.id]
-                self.running.append(row)
-                if self._produce(row, self.emits):
-                    finished.append(row)
+            for seqs, rows in ((batch.joined, self.running), (batch.held, self.ready)):
+                for seq in seqs:
+                    row = self.rows[seq.id]
+                    rows.append(row)
+                    if self._produce(row, self.emits):
+                        finished.append(row)
             self.scheduler.complete(batch, self.now, [row.seq for row in finished])
             for row in finished:
-                self.running.remove(row)
+                self._stop(row)
                 self._end(row, self.now)
 
     def _arrivals_and_cancels(self) -> None:
@@ -119,8 +124,12 @@ class SteppingHost:
             return
         self.scheduler.cancel(row.seq, self.now)
         self._end(row, self.now)
-        if row in self.running:
-            self.running.remove(row)
+        self._stop(row)
+
+    def _stop(self, row: Row) -> None:
+        for rows in (self.running, self.ready):
+            if row in rows:
+                rows.remove(row)
 
     def _end(self, row: Row, finish: float) -> None:
         """It has ended; in a closed loop its client sends the next one now."""
@@ -131,9 +140,9 @@ class SteppingHost:
     def _ending(self) -> list[tuple[Sequence, int]]:
         """Who ends within this block, and how much of it stays empty."""
         ending: list[tuple[Sequence, int]] = []
-        for row in self.running:
+        for row in self.running + self.ready:
             rest = self.outputs[row.seq.id] - row.produced
-            if row.seq.state == DECODING and rest < self.block:
+            if row.seq.state in (DECODING, READY) and rest < self.block:
                 ending.append((row.seq, self.block - rest))
         return ending
 

@@ -106,5 +106,5 @@ class PeakRule(MemoryRule):
         if engine is None or engine.mode == "prefill-first":
             return 0  # decodes pause until it is
         unfilled = ledger.unfilled + (seq.prompt if seq is not None else 0)
-        space = max(engine.token_budget - ledger.residents * engine.decode_block, 1)
+        space = max(engine.prompt_space(ledger.residents), 1)
         return 1 + -(-unfilled // min(space, engine.chunk_cap or space))

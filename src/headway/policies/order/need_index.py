@@ -44,12 +44,12 @@ class NeedIndex:
                 return found
             self._drop(found)
 
-    def firsts(self, space: int, band: float, most: int) -> list[Entry]:
-        """Return the entries within `band` of the first one's key, in order, `most` of them at the most."""
+    def firsts(self, space: int, limit: float, most: int) -> list[Entry]:
+        """Return the entries whose key is `limit` or less, in order, `most` of them at the most."""
         found: list[Entry] = []
         while len(found) < most:
             entry = self.first(space)
-            if entry is None or (found and entry[0] > found[0][0] + band):
+            if entry is None or entry[0] > limit:
                 break
             found.append(entry)
             self._drop(entry)
