@@ -11,6 +11,7 @@ from headway.core.request import Request, Slo
 from headway.core.sequence import Sequence
 from headway.policies.policy import Policy
 from headway.policies.shares import Reserve, Shares
+from headway.simulate.engine import SimulatedEngine
 from headway.testing.stepping import SteppingHost
 
 ENGINE = EngineProfile("x", 10, 1, 1000, Piecewise(1.0, 0.0), memory="prompt-fit(safety=1)")
@@ -57,6 +58,25 @@ def test_saved_turns_are_limited_by_the_window() -> None:
     assert begin[:4] == [120.0, 124.0, 128.0, 132.0]
     for place, start in enumerate(begin):
         assert place <= 3 + 0.1 * (start - 120.0)
+
+
+@pytest.mark.parametrize("share", [0.07, 0.09, 0.11])
+def test_a_turn_that_is_earned_between_two_admission_rounds_is_not_forgotten(share: float) -> None:
+    """Request 2 fits once 0 is gone; request 1 fits at once, and goes first in the round after its turn is earned."""
+    sizes = {"admission_interval": 5, "eviction": False, "memory": "prompt-fit(safety=1)"}
+    engine = EngineProfile("x", 10, 4, 100, Piecewise(1.0, 0.0), **sizes)
+    requests = [Request(0, 0.0, 5, None, "short"), Request(1, 0.5, 5, None, "long"), Request(2, 0.5, 95, None, "short")]
+    outputs = [90, 1, 1]
+    policy = Policy.of("psf", shares=Shares.of(reserve=f"share={share},after=0"))
+    found = []
+    for fast_forward in (True, False):
+        host = SimulatedEngine(
+            policy.build(engine), iter(requests), [0.0, 0.5, 0.5], outputs, engine.cost, fast_forward=fast_forward
+        )
+        assert host.run()
+        found.append(list(host.outcomes.start))
+    assert found[0] == found[1]
+    assert found[0][1] < 25.0
 
 
 @pytest.mark.parametrize(

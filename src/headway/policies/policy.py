@@ -104,8 +104,18 @@ class Policy:
         """Whether another seed gives another run on the same requests."""
         return build(self.memory_on(engine), MEMORY_RULES, "memory rule").draws
 
-    def build(self, engine: EngineProfile, rng: np.random.Generator | None = None) -> Scheduler:
+    def build(
+        self,
+        engine: EngineProfile,
+        rng: np.random.Generator | None = None,
+        make: Callable[..., Scheduler] = Scheduler,
+    ) -> Scheduler:
         """Make a scheduler for one engine, with fresh rules.
+
+        Args:
+            engine: what it is for.
+            rng: the only randomness that the rules may use; by default a generator of seed 0.
+            make: the scheduler's class, where it is to be a special one.
 
         Raises:
             InvalidInput: the policy guarantees prompts a share on an engine that serves them first anyway, or splits
@@ -114,7 +124,7 @@ class Policy:
         if self.shares.prefill and engine.mode == "prefill-first":
             raise InvalidSpec(f"prefill share: engine '{engine.name}' fills prompts first anyway; leave the share out")
         engine = self.shares.engine(engine)
-        return Scheduler(engine, *self.rules(engine, rng), self.shares.prefill)
+        return make(engine, *self.rules(engine, rng), self.shares.prefill)
 
 
 def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:

@@ -137,6 +137,7 @@ class Reserved(Order):
         self._most: int = reserve.share.numerator * reserve.window
         self._line: deque[Sequence] = deque()
         self._due: Sequence | None = None  # whose turn it was when last asked
+        self._had_turn: bool = False  # when last asked
         self._counts: bool = type(inner).steady_for is not Order.steady_for
 
     def attach(self, engine: EngineProfile) -> None:
@@ -153,7 +154,8 @@ class Reserved(Order):
         if refused is None:
             oldest = self._oldest()
             overdue = oldest is not None and now - oldest.arrival >= self.after
-            self._due = oldest if overdue and self._earned >= self._turn else None
+            self._had_turn = self._earned >= self._turn
+            self._due = oldest if overdue and self._had_turn else None
         if self._due is not None:
             return None if refused is self._due else self._due
         return self.inner.candidate(now, space, refused)
@@ -208,9 +210,11 @@ class Reserved(Order):
         return min(until, oldest.arrival + self.after - 1e-9 * (1.0 + oldest.arrival + self.after))
 
     def steady_for(self) -> int:
-        """A turn may be earned."""
+        """A turn may be earned, or may have been since the last question, where the next round was not due yet."""
         steps = self.inner.steady_for() if self._counts else 1 << 62
-        return steps if self._earned >= self._turn else min(steps, -(-(self._turn - self._earned) // self._share))
+        if self._earned >= self._turn:
+            return steps if self._had_turn else 0
+        return min(steps, -(-(self._turn - self._earned) // self._share))
 
     def _earn(self, steps: int) -> None:
         self._earned = min(self._earned + steps * self._share, self._most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
 import polars as pl
 
@@ -42,8 +43,9 @@ class FollowingScheduler(Scheduler):
         memory: MemoryRule,
         shedding: Shedding,
         eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
-        super().__init__(engine, order, memory, shedding, eviction)
+        super().__init__(engine, order, memory, shedding, eviction, prefill_share)
         self.followed = followed
         self.notes: list[tuple[float, str, int, int]] = []  # seconds, phase, tokens that it holds, that all hold
         self._arrival: float = 0.0

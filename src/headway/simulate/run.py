@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import repeat
 
 import numpy as np
@@ -89,8 +90,8 @@ def simulate(
     outputs: list[int] = frame["output_tokens"].to_list()
     if engine.max_new_tokens is not None and engine.cut_off:
         outputs = [min(tokens, engine.max_new_tokens) for tokens in outputs]
-    rules = policy.rules(engine, stream(seed, "memory"))
-    scheduler = Scheduler(engine, *rules) if follow is None else FollowingScheduler(follow, engine, *rules)
+    make = Scheduler if follow is None else partial(FollowingScheduler, follow)
+    scheduler = policy.build(engine, stream(seed, "memory"), make)
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(

@@ -14,8 +14,8 @@ from headway.policies.memory.forecast import PeakRule
 class Oracle(PeakRule):
     """Will the batch ever need too much, given how long every answer really is?
 
-    The limit of what any rule can reach; only a simulated host can tell it the lengths. In a prefill-first engine
-    with a decode block of 1 it never evicts. Cost: as Past-Future's with one list.
+    The limit of what any rule can reach without evictions; only a simulated host can tell it the lengths. It never
+    evicts: what rounding and the filling of prompts may add is counted. Cost: as Past-Future's with one list.
     Source: Past-Future (ASPLOS 2025), the "theoretical optimum".
     """
 

@@ -36,7 +36,8 @@ class LeastSlack(Order):
         alpha: weight of the time still needed.
         band: seconds; whoever is within it of the most urgent one counts as equally urgent.
         ties: how those are told apart: by "arrival"; or by "cache", the one with the most tokens in the engine's prefix
-            cache, then arrival. Without a promise all are equally urgent.
+            cache, then arrival, which takes a look at up to 64 prompts at every admission. Without a promise all are
+            equally urgent.
         model: the iteration model if it is to stay as given, as in linear(c0=0.01, prefill=1e-4, decode=2e-4); it is
             fitted as the engine runs by default.
     """
