@@ -20,12 +20,13 @@ class NeedIndex:
         largest: the most positions that anybody needs.
     """
 
-    __slots__ = ("_best", "_heaps", "_size")
+    __slots__ = ("_best", "_covers", "_heaps", "_size")
 
     def __init__(self, largest: int) -> None:
         self._size: int = 1 << (largest - 1).bit_length()  # leaves of the tree: needs 1 .. size
         self._heaps: dict[int, list[Entry]] = {}
         self._best: dict[int, Entry] = {}  # first entry under a node, where there is one
+        self._covers: dict[int, list[int]] = {}  # by need: the nodes that stand for all needs up to it
 
     def push(self, need: int, key: float, seq: Sequence) -> None:
         """Enter a sequence that needs so many positions; entries of it with other marks no longer count."""
@@ -49,7 +50,7 @@ class NeedIndex:
         """Return the entries whose key is `limit` or less, in order, `most` of them at the most; nothing is moved."""
         found: list[Entry] = []
         best, heaps, size = self._best, self._heaps, self._size
-        ahead = [(best[node], node, 0) for node in self._nodes(space) if node in best]  # entry, node, place in its heap
+        ahead = [(best[node], node, 0) for node in self._cover(space) if node in best]  # entry, node, place in its heap
         heapq.heapify(ahead)
         gone: dict[int, int] = {}
         while ahead and len(found) < most and ahead[0][0][0] <= limit:
@@ -69,27 +70,29 @@ class NeedIndex:
         self._sweep(gone)
         return found
 
-    def _nodes(self, space: int) -> list[int]:
-        """Return the nodes that stand for the needs up to `space`."""
+    def _root(self, space: int) -> Entry | None:
+        """Return the first entry of a range of needs, whether it counts or not."""
+        best = self._best
+        if space >= self._size:
+            return best.get(1)
+        found: Entry | None = None
+        for node in self._covers.get(space) or self._cover(space):
+            entry = best.get(node)
+            if entry is not None and (found is None or entry < found):
+                found = entry
+        return found
+
+    def _cover(self, space: int) -> list[int]:
+        """Return the nodes that stand for the needs up to `space`; they are remembered."""
         if space >= self._size:
             return [1]
-        nodes: list[int] = []
+        nodes = self._covers[space] = []
         node = self._size + space
         while node > 1:
             if node & 1:
                 nodes.append(node - 1)
             node >>= 1
         return nodes
-
-    def _root(self, space: int) -> Entry | None:
-        """Return the first entry of a range of needs, whether it counts or not."""
-        best = self._best
-        found: Entry | None = None
-        for node in self._nodes(space):
-            entry = best.get(node)
-            if entry is not None and (found is None or entry < found):
-                found = entry
-        return found
 
     def _sweep(self, gone: dict[int, int]) -> None:
         """Clear the heaps in which so many entries that no longer count were met that it pays to look at all."""
