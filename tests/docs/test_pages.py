@@ -127,6 +127,15 @@ def test_the_tenants_file_that_is_shown_is_one():
     assert shown.weights == {"chat": 2.0, "nightly": 1.0}
 
 
+def test_the_hashes_that_are_shown_hit_as_said(tmp_path: Path):
+    (block,) = (block for block in blocks(DOCS / "traces.md", "csv") if "blocks" in block.text)
+    (tmp_path / "shown.csv").write_text(block.text)
+    engine = dataclasses.replace(PRESETS["h100-llama3-8b"], prefix_cache=10_000)
+    record = headway.simulate(headway.read_trace(tmp_path / "shown.csv"), "fcfs", engine)
+    assert record.totals.cached_positions == 1536 + 512
+    assert "the second prompt 1,536 tokens are cached, of the third 512" in (DOCS / "traces.md").read_text()
+
+
 @pytest.mark.parametrize(("heading", "kinds"), [("Arrivals", ARRIVAL_KINDS), ("Lengths", length_kinds(1))])
 def test_every_kind_of_arrivals_and_lengths_has_its_options(heading: str, kinds: dict[str, Any]):
     part = (DOCS / "tenants.md").read_text().partition(f"### {heading}")[2].partition("\n#")[0]

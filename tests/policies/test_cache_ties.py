@@ -101,6 +101,20 @@ def conversation(row: int, arrival: float, *blocks: int) -> Request:
     return Request(row, arrival, 10 * len(blocks) + 1, blocks=blocks, block_tokens=10)
 
 
+@pytest.mark.parametrize("nesting", ["tenant-first", "slack-first"])
+@pytest.mark.parametrize(("space", "expected"), [(1000, 2), (99, 2), (40, 2), (39, 1), (29, None)])
+def test_what_is_cached_needs_no_room_in_the_iteration(nesting: str, space: int, expected: int | None) -> None:
+    """Prompts of a hundred: with 70 tokens cached one needs 30 positions, with 60 another needs 40."""
+    inner = parse_spec("least-slack(alpha=0, band=0.5, ties=cache)")
+    for order in (LeastSlack(alpha=0, band=0.5, ties="cache"), FairShare(inner=inner, nesting=nesting)):
+        order.attach(ENGINE)
+        order.attach_cache(cached({1: 70, 2: 60}))
+        for row, ttft in enumerate([1.0, 3.0, 1.4]):
+            order.push(Sequence(promised(row, ttft), row), 0.0)
+        found = order.candidate(0.0, space, None)
+        assert (None if found is None else found.id) == expected
+
+
 CACHE_SPECS = ["least-slack(ties=cache)", "combined(ties=cache)", "fair-share(inner=least-slack(ties=cache))"]
 
 

@@ -94,15 +94,26 @@ class LeastSlack(Order):
         return self.first_within(space, entry[0] + self.band)
 
     def first_within(self, space: int, limit: float) -> Sequence:
-        """Return who goes first of the equally urgent: those that fit and whose key is `limit` or less."""
-        urgent = [entry[4] for entry in self._index.firsts(space, limit, _LOOKED_AT)]
+        """Return who goes first of those that fit and whose key is `limit` or less; there is at least one."""
         if self.by_cache:
-            return min(urgent, key=lambda seq: (-self._cached(seq), seq.ticket))
-        return min(urgent, key=lambda seq: seq.ticket)
+            urgent = [entry[4] for entry in self._index.firsts(self._largest, limit, _LOOKED_AT)]
+            known = [(self._cached(seq), -seq.ticket, seq) for seq in urgent]
+            fitting = [one for one in known if self._need(one[2], one[0]) <= space]
+            if fitting:
+                return max(fitting)[2]
+        return min((entry[4] for entry in self._index.firsts(space, limit, _LOOKED_AT)), key=lambda seq: seq.ticket)
 
     def most_urgent(self, space: int) -> Entry | None:
         """Return the entry (its key first, its sequence last) with the least key of those that fit."""
-        return self._index.first(min(space, self._largest))
+        entry = self._index.first(min(space, self._largest))
+        if not self.by_cache or space >= self._largest:
+            return entry
+        before = self._index.firsts(self._largest, math.inf if entry is None else entry[0], _LOOKED_AT)
+        return next((one for one in before if self._need(one[4], self._cached(one[4])) <= space), entry)
+
+    def _need(self, seq: Sequence, cached: int) -> int:
+        """Positions that its first chunk needs, after those that are cached."""
+        return min(seq.prompt - cached, self._largest)
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """Renew a few keys that an older model gave."""
