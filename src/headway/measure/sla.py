@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from headway.core.errors import InvalidInput, nearest
+from headway.core.errors import InvalidInput, expect, nearest
 from headway.measure.promises import Promise, Service, kept
 from headway.measure.record import RunRecord
 
@@ -39,6 +39,7 @@ class Sla:
         Raises:
             InvalidInput: not of that form, an unknown limit, or one that is not a number above 0.
         """
+        expect("sla", text, str, "a text such as 'ttft=10,mtpot=1.5'")
         limits: dict[str, float] = {}
         for part in text.split(","):
             name, equals, value = (piece.strip() for piece in part.partition("="))

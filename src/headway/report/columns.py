@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,15 +42,19 @@ class Table:
         title: what the figures are of.
         rows: the policy of each row.
         columns: the figures.
+        head: what a row is.
+        colours: by row; None takes the policies'.
         blocks: where a policy has several rows, what each row is of, in blocks of equal texts; empty elsewhere.
-        head: what `blocks` holds.
+        block_head: what `blocks` holds.
     """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[Column, ...]
+    head: str = "policy"
+    colours: Mapping[str, str] | None = None
     blocks: tuple[str, ...] = ()
-    head: str = ""
+    block_head: str = ""
 
 
 def percent(share: float | None) -> float | None:

@@ -76,7 +76,7 @@ def _table(
     blocks = [_named(name, group, head) for name, _, group in found]
     promised = any(one.promises is not None for one in _tenancies(comparison)) or comparison.policies[0].sla is not None
     columns = _columns([group for *_, group in found], blocks, promised=promised)
-    return Table(title, tuple(policy for _, policy, _ in found), tuple(columns), tuple(blocks), head)
+    return Table(title, tuple(policy for _, policy, _ in found), tuple(columns), blocks=tuple(blocks), block_head=head)
 
 
 def _named(name: str, group: Group, head: str) -> str:

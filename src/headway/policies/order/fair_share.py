@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidSpec
 from headway.core.rules import Order
 from headway.core.sequence import Sequence
 from headway.core.spec import Spec, build, choice, number
+from headway.policies.order.heads import Heads
+from headway.policies.order.least_slack import LeastSlack
 from headway.policies.order.plain import PLAIN_ORDERS
 from headway.policies.order.virtual_time import FOR_EVER, Account, VirtualTime
 
+NESTINGS = ("tenant-first", "slack-first")
 CHARGES = ("iteration", "admission", "predicted")
 LIFTS = ("active", "waiting")
 
@@ -32,6 +36,9 @@ class FairShare(Order):
             "admission", one unit each, which is wrong: a long answer costs as little as a short one.
         lift: "active", over tenants with anything waiting or running; or "waiting", over those with something waiting
             only, which is wrong: a tenant that returns while others only run keeps its banked credit.
+        nesting: "tenant-first" asks the order of the tenant that has received least; "slack-first" lets every tenant
+            compete whose most urgent request is within the band of the most urgent one of all, which meets more
+            promises and has no bound. It needs inner=least-slack(band=...).
         w_in: charge for a prompt position.
         w_out: charge for a decode position.
     """
@@ -41,13 +48,20 @@ class FairShare(Order):
         inner: str | Spec = "fcfs",
         charge: str = "iteration",
         lift: str = "active",
+        nesting: str = "tenant-first",
         w_in: float = 1.0,
         w_out: float = 2.0,
     ) -> None:
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
         self.make_inner: Callable[[], Order] = lambda: build(spec, PLAIN_ORDERS, "inner order")
-        self.make_inner()  # a wrong spec is refused now
+        self._model = self.make_inner()
+        self.choosy = self._model.choosy
+        self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
+        if self.slack_first and not isinstance(self._model, LeastSlack):
+            raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
+        self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
+        self._by_cache = isinstance(self._model, LeastSlack) and self._model.by_cache
         charge = choice("charge", charge, CHARGES)
         self.times = VirtualTime(
             number("w_in", w_in, 0, 1e6),
@@ -57,23 +71,35 @@ class FairShare(Order):
             lift_waiting=choice("lift", lift, LIFTS) == "waiting",
         )
         self._engine: EngineProfile | None = None
+        self._cached: Callable[[Sequence], int] | None = None
         self._answer: Account | None = None  # whose turn it was when last asked
 
     def attach(self, engine: EngineProfile) -> None:
         """Learn the engine's sizes."""
         self._engine = engine
         self.times.attach(engine)
+        self._model.chunk_cap = self.chunk_cap
+        self._model.attach(engine)
+
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Keep it for the tenants' orders."""
+        self._cached = cached
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tenant's queue."""
         account = self.account(seq)
         contends = account.waiting > 0
         self.times.arrived(seq, account)
-        return account.order.push(seq, now) or not contends
+        changes = account.order.push(seq, now)
+        if self.slack_first:
+            return self.heads.renew(account) or self._by_cache
+        return changes or not contends
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
         """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
         times = self.times
+        if self.slack_first:
+            return None if refused is not None else self.heads.choose(space, times)
         self._answer = account = times.least()
         if account is None:
             return None
@@ -87,10 +113,18 @@ class FairShare(Order):
         account = self.account(seq)
         self.times.admitted(seq, account)
         account.order.admitted(seq, now)
+        if self.slack_first:
+            self.heads.renew(account)
 
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
         self.account(seq).order.prefilled(seq, now)
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Ask the order of the tenant that has received least of those with anybody ready; ties by who is first."""
+        accounts = {seq: self.account(seq) for seq in ready}
+        least = min(dict.fromkeys(accounts.values()), key=self.times.time)
+        return least.order.next_ready({seq: None for seq, account in accounts.items() if account is least})
 
     def finished(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
@@ -106,6 +140,8 @@ class FairShare(Order):
         account = self.account(seq)
         self.times.removed(seq, account)
         account.order.remove(seq)
+        if self.slack_first:
+            self.heads.renew(account)
 
     def gone(self, seq: Sequence) -> None:
         """It runs no more: settle what it decoded."""
@@ -114,8 +150,9 @@ class FairShare(Order):
         account.order.gone(seq)
 
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
-        """Charge an iteration."""
+        """Charge an iteration, and let what the tenants' orders share learn from it."""
         self.times.ran(batch)
+        self._model.ran(batch, now, seconds)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
@@ -128,6 +165,8 @@ class FairShare(Order):
 
     def steady_for(self) -> int:
         """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
+        if self.slack_first:
+            return 0 if self.heads.several else FOR_EVER
         account = self.times.least()
         if account is None:
             return FOR_EVER
@@ -139,8 +178,13 @@ class FairShare(Order):
         account = self.times.accounts.get(name)
         if account is None:
             order = self.make_inner()
+            order.chunk_cap = self.chunk_cap
+            if isinstance(order, LeastSlack) and isinstance(self._model, LeastSlack):
+                order.outlook = self._model.outlook  # one iteration model for all
             if self._engine is not None:
                 order.attach(self._engine)
+            if self._cached is not None:
+                order.attach_cache(self._cached)
             account = self.times.accounts[name] = Account(len(self.times.accounts), order)
         return account
 

@@ -24,6 +24,7 @@ class Account:
         line: its waiting requests by arrival; those that do not wait any more leave lazily.
         waiting: its requests that were never admitted.
         away: its evicted requests, which wait to return.
+        head: key and ticket of its most urgent request, where urgency goes before tenants.
         running: its requests that hold KV.
     """
 
@@ -32,6 +33,7 @@ class Account:
         "away",
         "decoded",
         "decoding",
+        "head",
         "joined",
         "line",
         "number",
@@ -49,6 +51,7 @@ class Account:
         self.order: Order = order
         self.weight: float = 1.0
         self.line: deque[Sequence] = deque()
+        self.head: tuple[float, int] | None = None
         self.waiting: int = 0
         self.away: int = 0
         self.running: int = 0
@@ -157,10 +160,12 @@ class VirtualTime:
         """Charge an iteration's prompt positions, and book who decodes from now on."""
         for seq, positions in batch.chunks:
             self._fill(seq, positions)
+        for seq in batch.resumed:  # they decode in it already
+            self._join(seq, self.accounts[seq.request.tenant], seq.generated)
         if batch.decodes:
             self.clock += 1
         for seq in batch.joined:
-            self._join(seq, self.accounts[seq.request.tenant])
+            self._join(seq, self.accounts[seq.request.tenant], seq.generated + self.emitted)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
@@ -241,8 +246,7 @@ class VirtualTime:
         account.weight = weight
         account.offset += before - self.time(account)
 
-    def _join(self, seq: Sequence, account: Account) -> None:
-        tokens = seq.generated + self.emitted
+    def _join(self, seq: Sequence, account: Account, tokens: int) -> None:
         paid = self._prepaid.get(seq, 0) - tokens
         if paid > 0:
             self._due[seq] = due = self.clock + -(-paid // self.block)
