@@ -15,6 +15,7 @@ from headway.core.cost import Piecewise
 from headway.core.engine import EngineProfile
 from headway.measure.charges import ServiceCurves, units
 from headway.measure.fairness import MOST_COMPARED, Fairness, bound, fairness, jain_index, windows
+from headway.policies.policy import Policy
 from headway.workload.trace import Trace
 from tests.measure.fake_runs import outcome, record
 from tests.measure.watched import ROUNDING, Watched, runs, watch
@@ -147,7 +148,7 @@ def test_in_order_of_arrival_the_gap_grows_and_with_fair_shares_it_stays():
     for policy in ("fcfs", "fair-share"):
         for n in (60, 240):
             noisy = [("noisy", n, 0.0)] * 4
-            run = watch(sent(*noisy, ("quiet", n, 0.0)), policy, ENGINE)
+            run = watch(sent(*noisy, ("quiet", n, 0.0)), Policy.of(policy), ENGINE)
             shares = found(run)
             assert shares.max_gap is not None
             assert shares.jain is not None
@@ -158,7 +159,7 @@ def test_in_order_of_arrival_the_gap_grows_and_with_fair_shares_it_stays():
 
 
 def test_a_weight_of_two_is_twice_the_service():
-    run = watch(sent(("a", 200, 0.0), ("b", 200, 0.0), weight={"a": 2.0}), "fair-share", ENGINE)
+    run = watch(sent(("a", 200, 0.0), ("b", 200, 0.0), weight={"a": 2.0}), Policy.of("fair-share"), ENGINE)
     a, b = (rows for rows in run.tenants().values())
     assert 2 * run.served(a, 5.0) / run.served(b, 5.0) == pytest.approx(2.0, rel=0.1)
     shares = found(run)
@@ -167,13 +168,13 @@ def test_a_weight_of_two_is_twice_the_service():
 
 
 def test_who_never_waits_together_does_not_differ():
-    shares = found(watch(sent(("a", 1, 0.0), ("b", 1, 5.0)), "fcfs", ENGINE))
+    shares = found(watch(sent(("a", 1, 0.0), ("b", 1, 5.0)), Policy.of("fcfs"), ENGINE))
     assert (shares.jain, shares.max_gap) == (None, 0.0)
 
 
 def test_of_very_many_tenants_those_that_waited_longest_are_compared():
     many = [(f"t{k:02}", 3, 0.0) for k in range(MOST_COMPARED + 5)]
-    shares = found(watch(sent(*many), "fair-share", ENGINE))
+    shares = found(watch(sent(*many), Policy.of("fair-share"), ENGINE))
     assert shares.max_gap is not None
     assert shares.max_gap > 0
 

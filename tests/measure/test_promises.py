@@ -14,6 +14,7 @@ from headway.core.engine import EngineProfile
 from headway.measure.promises import Promise, Service, kept, own_promises
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
+from headway.policies.policy import Policy
 from headway.workload.trace import Trace
 from tests.measure.fake_runs import REJECTED, outcome, record
 from tests.measure.watched import ROUNDING, Watched, runs, watch
@@ -78,7 +79,7 @@ def stalled(itl: float) -> RunRecord:
     """One token every 10 ms, and one that is late by 64 ms, for a prompt of 64: the third."""
     engine = EngineProfile("one", 65, 2, 1000, Piecewise(0.01, 0.001, 1.0))
     columns = {"arrival": [0.0, 0.021], "prompt_tokens": [1, 64], "output_tokens": [40, 1], "itl_slo": [itl, None]}
-    return watch(Trace.from_frame("stalled", pl.DataFrame(columns)), "fcfs", engine).record
+    return watch(Trace.from_frame("stalled", pl.DataFrame(columns)), Policy.of("fcfs"), engine).record
 
 
 def test_a_stall_is_forgiven_where_earlier_tokens_were_fast_and_not_where_later_ones_are():

@@ -19,7 +19,7 @@ from headway.policies.policy import Policy
 from headway.simulate import run as running
 from headway.simulate.engine import SimulatedEngine
 from headway.workload.trace import Trace
-from tests.strategies import SHARING, engines
+from tests.strategies import SHARING, engines, shares_for
 
 ROUNDING = 1e-9
 
@@ -102,7 +102,7 @@ class WatchingScheduler(Scheduler):
                     noted.decode[seq.id] = self.engine.decode_block - seq.ending
                     self.deliver(seq.id, now, self.engine.decode_block - seq.ending)
         if self.engine.first_token == "prefill":
-            for seq in batch.joined:
+            for seq in (*batch.joined, *batch.held):
                 self.deliver(seq.id, now, 1)
         self.noted.append(noted)
         super().complete(batch, now, finished)  # type: ignore[arg-type]
@@ -114,16 +114,17 @@ class WatchingScheduler(Scheduler):
             self.got[row] = min(had + tokens, self.outputs[row])
 
 
-def watch(trace: Trace, policy: str, engine: EngineProfile, evict: str = "last-admitted") -> Watched:
+def watch(trace: Trace, chosen: Policy, engine: EngineProfile, patience: float | None = None) -> Watched:
     """Simulate a trace, and run it again iteration by iteration."""
-    chosen = Policy.of(policy, eviction=evict)
     outputs = trace.frame["output_tokens"].to_list()
-    scheduler = WatchingScheduler(engine, *chosen.rules(engine))
+    scheduler = chosen.build(engine, make=WatchingScheduler)
+    assert isinstance(scheduler, WatchingScheduler)
     scheduler.noted, scheduler.deliveries, scheduler.outputs, scheduler.got = [], {}, outputs, {}
     arrivals = trace.frame["arrival"].to_list()
-    requests = running._requests(trace.frame)
-    SimulatedEngine(scheduler, requests, arrivals, outputs, engine.cost, fast_forward=False).run()
-    return Watched(running.simulate(trace, chosen, engine), scheduler.noted, scheduler.deliveries)
+    requests = running._requests(trace.frame, hashed=False)
+    cost = engine.cost
+    SimulatedEngine(scheduler, requests, arrivals, outputs, cost, fast_forward=False, patience=patience).run()
+    return Watched(running.simulate(trace, chosen, engine, patience=patience), scheduler.noted, scheduler.deliveries)
 
 
 @st.composite
@@ -145,4 +146,6 @@ def runs(draw: st.DrawFn) -> Watched:
     frame = pl.DataFrame(columns, schema_overrides={**dtypes, "tenant": pl.String})
     policy = draw(st.sampled_from(["fcfs", "psf"]) | SHARING)
     evict = draw(st.sampled_from(["last-admitted", "least-computed"]))
-    return watch(Trace.from_frame("drawn", frame), policy, engine, evict)
+    chosen = Policy.of(policy, eviction=evict, shares=draw(shares_for(engine)))
+    patience = draw(st.none() | st.sampled_from([0.02, 0.3]))
+    return watch(Trace.from_frame("drawn", frame), chosen, engine, patience)
