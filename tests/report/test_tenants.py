@@ -78,7 +78,7 @@ def test_classes_have_a_table_unless_each_tenant_is_one():
     assert classes_table(of_tenants(**{"class": None})) is None
     mixed = table_of(classes_table(of_tenants(**{"class": [("chat", "batch")[k % 2] for k in range(200)]})))
     assert mixed.blocks == ("batch", "batch", "chat", "chat")
-    assert mixed.head == "class"
+    assert mixed.block_head == "class"
 
 
 def test_of_many_tenants_those_with_the_most_requests_are_shown():
