@@ -22,7 +22,18 @@ from headway.core.prefill_share import PrefillShare
 from headway.core.prefix_cache import PrefixCache
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
-from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, READY, REJECTED, WAITING, Sequence
+from headway.core.sequence import (
+    CANCELLED,
+    DECODING,
+    DEMOTED,
+    FILLING,
+    FINISHED,
+    READY,
+    REJECTED,
+    RESERVED,
+    WAITING,
+    Sequence,
+)
 
 _FOR_EVER = 1 << 62  # iterations
 
@@ -210,22 +221,53 @@ class Scheduler:
         """
         seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
+        self._take_in(seq, now)
+        return seq
+
+    def reserve(self, request: Request, now: float) -> Sequence:
+        """Judge a request that arrives now, before its prompt is counted: `prompt_tokens` is an estimate.
+
+        It is rejected, with a reason, where the shedding rule refuses it. Otherwise it counts as waiting for that rule,
+        so that those who come after it are judged with it in mind, and is `RESERVED` until `enter` or `cancel`.
+        """
+        seq = Sequence(request, self._tickets, self._longest_answer)
+        self._tickets += 1
+        seq.state = REJECTED if self._sheds and self.shedding.push(seq, now) else RESERVED
+        return seq
+
+    def enter(self, seq: Sequence, request: Request, now: float) -> None:
+        """Let a reserved request in, now that its prompt is counted; one that has ended meanwhile is left as it is.
+
+        It is judged once more, and may be rejected as in `submit`.
+        """
+        if seq.state != RESERVED:
+            return
+        if self._sheds:
+            self.shedding.left(seq, now)
+        seq.request = request
+        seq.prompt = request.prompt_tokens
+        seq.limit = request.max_new_tokens or self._longest_answer
+        seq.state = WAITING
+        self._take_in(seq, now)
+
+    def _take_in(self, seq: Sequence, now: float) -> None:
         if seq.prompt > self._capacity:
             seq.state = REJECTED
             seq.reason = "kv_capacity"
-            return seq
+            return
         if self._sheds and self.shedding.push(seq, now):
             seq.state = REJECTED
-            return seq
+            return
         self.waiting += 1
         if self.order.push(seq, now) is not False:  # an own order may have forgotten to say
             self._blocked = False
-        return seq
 
     def cancel(self, seq: Sequence, now: float) -> None:
         """Drop a request, between two iterations only; one that has ended already is left as it is."""
         if seq.state in (WAITING, DEMOTED):
             self._leave_queue(seq, CANCELLED, now)
+        elif seq.state == RESERVED:
+            self._give_up(seq, CANCELLED, now)
         elif seq.state in (FILLING, DECODING, READY):
             seq.generated = seq.generated_at(self.ledger.clock, self._block)
             self._release(seq)
@@ -450,6 +492,10 @@ class Scheduler:
     def _shed(self, batch: Batch, now: float) -> None:
         """Reject or demote who cannot make it any more, unless it has held KV already."""
         for seq in self.shedding.due(now):
+            if seq.state == RESERVED and not self.shedding.demotes:
+                self._give_up(seq, REJECTED, now)
+                batch.ended.append(seq)
+                continue
             if seq.state != WAITING or seq.evictions:
                 continue
             if self.shedding.demotes:
@@ -461,6 +507,12 @@ class Scheduler:
             else:
                 self._leave_queue(seq, REJECTED, now)
                 batch.ended.append(seq)
+
+    def _give_up(self, seq: Sequence, state: int, now: float) -> None:
+        """End a reservation."""
+        seq.state = state
+        if self._sheds:
+            self.shedding.left(seq, now)
 
     def _leave_queue(self, seq: Sequence, state: int, now: float) -> None:
         if seq.state == DEMOTED:

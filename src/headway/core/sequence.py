@@ -14,6 +14,7 @@ REJECTED = 4  # refused, or ended because it alone outgrew the memory
 CANCELLED = 5
 EXPIRED = 6  # its deadline passed while it waited
 DEMOTED = 7  # waits behind all others, out of the order's hands
+RESERVED = 9  # judged and counted on an estimate of its prompt, not yet in the order
 READY = 8  # holds KV, prompt filled, waits for a decode slot (only where those are fewer than residents)
 
 OUTCOMES = {FINISHED: "finished", REJECTED: "rejected", CANCELLED: "cancelled", EXPIRED: "expired"}
