@@ -1,0 +1,72 @@
+"""One request in the server, from its arrival to its last piece of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as Items
+
+from headway.core.sequence import Sequence
+from headway.serve.backend import Sampling
+from headway.serve.text import TextStream
+
+# Why an answer ended.
+STOP = "stop"  # the model, or a stop string
+LENGTH = "length"  # the limit of tokens
+REJECTED = "rejected"  # by the policy; `Job.seq.reason` says which rule
+CANCELLED = "cancelled"  # its client left
+FAILED = "failed"  # the backend
+CLOSED = "closed"  # the server stops
+
+
+class Job:
+    """What the loop keeps of a request. The loop writes it; who asked reads what it is handed.
+
+    Args:
+        seq: the request in the scheduler.
+        deliver: called in the loop's thread with the text that may be sent now, the tokens generated since it was last
+            called, and why the answer ended or None; it must not block.
+        arrived: when, in seconds of the loop's clock.
+
+    Attributes:
+        prompt: its tokens; empty until they are counted.
+        sampling: how its tokens are chosen.
+        limit: tokens that it may generate.
+        text: what its tokens say.
+        slot: its place in the backend; -1 while it holds nothing.
+        generated: its tokens so far.
+        computed: tokens of prompt and answer that the backend holds.
+        first_token: when that came, in seconds; -1 before.
+        last_token: when the latest one came, in seconds; -1 before.
+        ended: why it ended; None before.
+    """
+
+    __slots__ = (
+        "arrived",
+        "computed",
+        "deliver",
+        "ended",
+        "first_token",
+        "generated",
+        "last_token",
+        "limit",
+        "prompt",
+        "sampling",
+        "seq",
+        "slot",
+        "text",
+    )
+
+    def __init__(self, seq: Sequence, deliver: Callable[[str, int, str | None], None], arrived: float) -> None:
+        self.seq = seq
+        self.deliver = deliver
+        self.arrived = arrived
+        self.prompt: Items[int] = ()
+        self.sampling = Sampling()
+        self.limit: int = 0
+        self.text: TextStream | None = None
+        self.slot: int = -1
+        self.generated: list[int] = []
+        self.computed: int = 0
+        self.first_token: float = -1.0
+        self.last_token: float = -1.0
+        self.ended: str | None = None
