@@ -60,8 +60,6 @@ class EngineLoop:
         self._leaving: list[Job] = []  # their clients left; taken at the next boundary
         self._slots = list(range(backend.slots))[::-1]
         self._numbers = 0
-        self._computing = False
-        self._emits = 1 if self.scheduler.engine.first_token == "prefill" else 0
         self._closing = False  # nobody is let in
         self._stopping = False
         self._broken = False  # the backend did not come back
@@ -293,6 +291,9 @@ class EngineLoop:
             return STOP
         job.generated.append(token)
         self._watch.token(job, now)
+        job.last_token = now
+        if job.first_token < 0:
+            job.first_token = now
         piece = text.add(token)
         if text.stopped:
             job.deliver(piece, 1, None)
