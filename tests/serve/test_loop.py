@@ -16,8 +16,7 @@ from headway.core.engine import EngineProfile
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.policies.policy import Policy
-from headway.serve.backend import Sampling
-from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job
+from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job, Question
 from headway.serve.loop import EngineLoop
 from headway.serve.watch import Watch
 from headway.testing.fake_backend import FakeBackend
@@ -36,7 +35,7 @@ class Client:
         self.job: Job = loop.reserve(request, self._hear)
         self.why = self.job.ended
         if self.why is None:
-            loop.enter(self.job, loop.backend.vocabulary.tokens(prompt), limit, Sampling(), stops, limit)
+            loop.enter(self.job, Question(loop.backend.vocabulary.tokens(prompt), limit, limit, stops=stops))
 
     def _hear(self, text: str, tokens: int, why: str | None) -> None:
         self.heard.put((text, tokens, why))
@@ -185,3 +184,15 @@ def test_closing_ends_what_takes_too_long(serve):
     assert running.first.wait(PATIENCE)
     loop.close(0.05)
     assert running.answer()[1] == CLOSED
+
+
+def test_another_policy_takes_who_waits_and_drops_nobody(serve):
+    backend = FakeBackend(lambda prompt: prompt * 20, slots=2, budget=8, cost=Piecewise(0.001, 0.0))
+    loop = serve(backend)
+    clients = [Client(loop, chr(97 + number)) for number in range(12)]
+    assert clients[0].first.wait(PATIENCE)
+    loop.use(maker(backend, "shortest-work"))
+    clients += [Client(loop, chr(97 + number)) for number in range(12, 20)]
+    assert [client.answer() for client in clients] == [(chr(97 + number) * 20, STOP) for number in range(20)]
+    assert is_empty(loop)
+    assert type(loop.scheduler.order).__name__ == "ShortestWork"

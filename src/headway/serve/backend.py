@@ -14,7 +14,7 @@ from typing import Protocol
 from headway.core.errors import HeadwayError
 
 
-class BackendFailed(HeadwayError):
+class BackendFailed(HeadwayError):  # noqa: N818 - the name says what happened
     """The backend could not compute an iteration; what it holds is lost."""
 
 
@@ -53,7 +53,13 @@ class Row:
 
 
 class Vocabulary(Protocol):
-    """Text to tokens and back; may be asked by any thread."""
+    """Text to tokens and back; may be asked by any thread.
+
+    Attributes:
+        size: tokens are numbers from 0 to below it.
+    """
+
+    size: int
 
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """Return the tokens of a text; with `special`, names of control tokens in it are these tokens."""

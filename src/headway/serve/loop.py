@@ -12,15 +12,15 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from collections.abc import Sequence as Items
 
 from headway.core.batch import Batch
+from headway.core.errors import HeadwayError
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
-from headway.core.sequence import DECODING, OUTCOMES, Sequence
+from headway.core.sequence import DECODING, RESERVED, Sequence
 from headway.core.sequence import REJECTED as SEQ_REJECTED
-from headway.serve.backend import Backend, BackendFailed, Row, Sampling
-from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job
+from headway.serve.backend import Backend, BackendFailed, Row
+from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job, Question
 from headway.serve.text import TextStream
 from headway.serve.watch import Watch
 
@@ -49,7 +49,7 @@ class EngineLoop:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.backend = backend
-        self.scheduler = make_scheduler()
+        self.scheduler = self._entry = make_scheduler()  # the one at work, and the one that takes who comes
         self._make_scheduler = make_scheduler
         self._watch = watch
         self._clock = clock
@@ -92,10 +92,11 @@ class EngineLoop:
         with self._lock:
             now = self._clock()
             self._numbers += 1
-            seq = self.scheduler.reserve(request._replace(id=self._numbers, arrival=now), now)
-            job = Job(seq, deliver, now)
+            home = self._entry
+            seq = home.reserve(request._replace(id=self._numbers, arrival=now), now)
+            job = Job(seq, home, deliver, now)
             if self._closing or self._broken:
-                self.scheduler.cancel(seq, now)
+                home.cancel(seq, now)
                 job.ended = CLOSED
             elif seq.state == SEQ_REJECTED:
                 job.ended = REJECTED
@@ -104,27 +105,16 @@ class EngineLoop:
             self._watch.arrived(job, now)
             return job
 
-    def enter(
-        self, job: Job, prompt: Items[int], limit: int, sampling: Sampling, stops: Items[str], max_new: int | None
-    ) -> None:
-        """Let a reserved request in with its prompt (tokens); it is judged once more, and `job.ended` says how.
-
-        Args:
-            job: as reserved.
-            prompt: its tokens.
-            limit: tokens that it may generate.
-            sampling: how they are chosen.
-            stops: texts that end the answer.
-            max_new: what the client asked for, which memory rules reckon with; None without a limit of its own.
-        """
+    def enter(self, job: Job, question: Question) -> None:
+        """Let a reserved request in with its prompt; it is judged once more, and `job.ended` says how."""
         with self._news:
             if job.ended is not None:
                 return
             now = self._clock()
-            job.prompt, job.limit, job.sampling = prompt, limit, sampling
-            job.text = TextStream(self.backend.vocabulary.text, stops)
-            request = job.seq.request._replace(prompt_tokens=len(prompt), max_new_tokens=max_new)
-            self.scheduler.enter(job.seq, request, now)
+            job.question, job.prompt = question, question.prompt
+            job.text = TextStream(self.backend.vocabulary.text, question.stops)
+            request = job.seq.request._replace(prompt_tokens=len(question.prompt), max_new_tokens=question.asked)
+            job.home.enter(job.seq, request, now)
             if job.seq.state == SEQ_REJECTED:
                 self._end(job, REJECTED, now)
             else:
@@ -161,9 +151,29 @@ class EngineLoop:
             time.sleep(0.01)
 
     def use(self, make_scheduler: Callable[[], Scheduler]) -> None:
-        """From now on build schedulers so; the one at work stays until nothing is left to do."""
+        """Go over to another policy: who waits is handed to it at once, who runs is finished by the old one first.
+
+        Until then nobody is admitted. Whoever waits is judged anew, and may be rejected by the new policy.
+        """
         with self._news:
+            now = self._clock()
             self._make_scheduler = make_scheduler
+            self._entry = make_scheduler()
+            for job in [job for job in self._jobs.values() if job.slot < 0]:
+                self._hand_over(job, now)
+            self._news.notify()
+
+    def _hand_over(self, job: Job, now: float) -> None:
+        old = self._jobs.pop(job.seq).seq
+        counted = old.state != RESERVED
+        job.home.cancel(old, now)
+        job.home = self._entry
+        job.seq = job.home.reserve(old.request, now)
+        self._jobs[job.seq] = job
+        if counted:
+            job.home.enter(job.seq, old.request, now)
+        if job.seq.state == SEQ_REJECTED:
+            self._end(job, REJECTED, now)
 
     def observe(self, look: Callable[[Scheduler], None]) -> None:
         """Look at the scheduler while it stands still."""
@@ -212,15 +222,17 @@ class EngineLoop:
         now = self._clock()
         for job in self._leaving:
             if job.ended is None:
-                self.scheduler.cancel(job.seq, now)
+                job.home.cancel(job.seq, now)
                 self._end(job, CANCELLED, now)
         self._leaving.clear()
         if self._closing:
             for job in [job for job in self._jobs.values() if job.slot < 0]:
-                self.scheduler.cancel(job.seq, now)
+                job.home.cancel(job.seq, now)
                 self._end(job, CLOSED, now)
         if self._stopping:
             return None
+        if self.scheduler is not self._entry and not (self.scheduler.residents or self.scheduler.waiting):
+            self.scheduler = self._entry
         planning = time.perf_counter()
         batch = self.scheduler.plan(now)
         self._watch.planned(time.perf_counter() - planning)
@@ -235,7 +247,7 @@ class EngineLoop:
         self._running.pop(job, None)
         self.backend.drop(job.slot)
         job.computed = 0
-        job.prompt = (*job.prompt[: job.seq.request.prompt_tokens], *job.generated)
+        job.prompt = [*_asked(job).prompt, *job.generated]
 
     def _rows(self, batch: Batch) -> tuple[list[Row], list[Job]]:
         """Return what is to be computed, and who gets a token, in order."""
@@ -243,7 +255,8 @@ class EngineLoop:
             job = self._jobs[seq]
             if job.slot < 0:
                 job.slot = self._slots.pop()
-                self.backend.open(job.slot, job.sampling)
+                self.backend.open(job.slot, _asked(job).sampling)
+                self._watch.started(job)
         for seq in batch.resumed:
             self._running[self._jobs[seq]] = None
         rows: list[Row] = []
@@ -285,24 +298,19 @@ class EngineLoop:
 
     def _take(self, job: Job, token: int, now: float) -> str | None:
         """A token was generated; return why the answer is complete, or None."""
-        text = job.text
-        assert text is not None  # noqa: S101 - it is set before the job enters
-        if self.backend.vocabulary.ends(token):
+        question, text = _asked(job), job.text
+        if self.backend.vocabulary.ends(token) and not question.endless:
             return STOP
         job.generated.append(token)
         self._watch.token(job, now)
         job.last_token = now
         if job.first_token < 0:
             job.first_token = now
-        piece = text.add(token)
-        if text.stopped:
-            job.deliver(piece, 1, None)
-            return STOP
-        if len(job.generated) >= job.limit:
-            job.deliver(piece, 1, None)
-            return LENGTH
+        piece = "" if text is None else text.add(token)
         job.deliver(piece, 1, None)
-        return None
+        if text is not None and text.stopped:
+            return STOP
+        return LENGTH if len(job.generated) >= question.limit else None
 
     def _end(self, job: Job, why: str, now: float) -> None:
         """It has ended: free its place and tell who asked."""
@@ -329,14 +337,12 @@ class EngineLoop:
             with self._news:
                 now = self._clock()
                 for job in [*self._jobs.values()]:
-                    if job.seq.state not in OUTCOMES:
-                        self.scheduler.cancel(job.seq, now)
                     job.slot = -1
                     self._end(job, FAILED, now)
                 self._running.clear()
                 self._leaving.clear()
                 self._slots = list(range(self.backend.slots))[::-1]
-                self.scheduler = self._make_scheduler()
+                self.scheduler = self._entry = self._make_scheduler()
             try:
                 self.backend.reset()
             except BackendFailed as again:
@@ -349,3 +355,10 @@ class EngineLoop:
             self._broken = True
             self._end_all(FAILED)
         return False
+
+
+def _asked(job: Job) -> Question:
+    """Return what is to be answered: known of everybody who has entered."""
+    if job.question is None:
+        raise HeadwayError(f"request {job.seq.id} runs without a prompt")
+    return job.question

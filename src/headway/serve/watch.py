@@ -16,6 +16,9 @@ class Watch:
     def entered(self, job: Job) -> None:
         """Its prompt is counted, and it waits."""
 
+    def started(self, job: Job) -> None:
+        """It was admitted, and holds KV from now on."""
+
     def planned(self, seconds: float) -> None:
         """A plan took so long."""
 

@@ -18,6 +18,8 @@ END = 256  # an answer is complete with this token
 class ByteVocabulary:
     """A token is a byte."""
 
+    size = END + 1
+
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """Return the bytes of a text."""
         return list(text.encode())
@@ -143,7 +145,7 @@ class FakeBackend:
         """Return the next byte of an answer, once its begin is as it was."""
         held, prompt = self._kv[slot], self._prompts[slot]
         answer = self._answer(bytes(held[:prompt]).decode(errors="replace")).encode()
-        said = bytes(held[prompt:])
+        said = bytes(token for token in held[prompt:] if token != END)
         if said != answer[: len(said)]:
             raise BackendFailed(f"slot {slot}: {said!r} was not generated; expected the begin of {answer!r}")
         return answer[len(said)] if len(said) < len(answer) else END

@@ -27,7 +27,11 @@ class LlamaVocabulary:
 
     def __init__(self, model: llama.LlamaModel) -> None:
         self._vocab = model.get_vocab()
+        self.size: int = self._vocab.n_vocab
         self._begins: bool = self._vocab.get_add_bos()
+        # At the begin of a text llama.cpp drops a space; after another token it does not.
+        self._anchor: list[int] = self._vocab.tokenize("a", False, False)
+        self._anchored: int = len(self._vocab.detokenize(self._anchor, False, False))
         names = {name: self._name(token) for name, token in (("bos_token", "token_bos"), ("eos_token", "token_eos"))}
         self._template = ChatTemplate(model.get_default_chat_template() or "", names)
 
@@ -40,8 +44,8 @@ class LlamaVocabulary:
         return self._template.prompt(messages)
 
     def text(self, tokens: Items[int]) -> str:
-        """Return the text of tokens, without control tokens."""
-        return self._vocab.detokenize(list(tokens), False, False)
+        """Return the text of tokens, without control tokens; the space before the first one is kept."""
+        return self._vocab.detokenize([*self._anchor, *tokens], False, False)[self._anchored :]
 
     def ends(self, token: int) -> bool:
         """Whether an answer is complete with this token."""
@@ -89,7 +93,7 @@ class LlamaBackend:
         batch.clear()
         add, wanted, index = batch.add, [], -1
         for row in rows:
-            last, slot, position = len(row.tokens) - 1, (row.slot,), row.position
+            last, slot, position = len(row.tokens) - 1, [row.slot], row.position
             for offset, token in enumerate(row.tokens):
                 add(token, position + offset, slot, row.wanted and offset == last)
             index += last + 1

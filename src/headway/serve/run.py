@@ -1,0 +1,155 @@
+"""`headway serve`: builds everything from a configuration, and runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from importlib.metadata import version
+from types import FrameType
+
+import uvicorn
+
+from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidInput
+from headway.core.scheduler import Scheduler
+from headway.serve.access import Access, Limits
+from headway.serve.api.app import create_app
+from headway.serve.backend import Backend
+from headway.serve.calibrate import calibrate
+from headway.serve.config import Config
+from headway.serve.logs import configure
+from headway.serve.loop import EngineLoop
+from headway.serve.metrics import Metrics
+from headway.serve.service import Service
+
+_log = logging.getLogger(__name__)
+
+
+def run(config: Config) -> int:
+    """Serve until a signal; return the exit status.
+
+    Raises:
+        InvalidInput: no model, a port that is taken, or anything else that keeps it from starting.
+    """
+    from headway.serve.backends.llama import LlamaBackend  # noqa: PLC0415 - loads llama.cpp
+    from headway.serve.model import find_model  # noqa: PLC0415
+
+    listener = listen(config.host, config.port)
+    backend = LlamaBackend(
+        find_model(config.model),
+        kv_tokens=config.kv_tokens,
+        slots=config.slots,
+        budget=config.token_budget,
+        threads=config.threads,
+    )
+    return serve(config, backend, listener)
+
+
+def serve(config: Config, backend: Backend, listener: socket.socket) -> int:
+    """Serve one backend on a socket until a signal; return the exit status."""
+    configure(config.log_level)
+    metrics = Metrics()
+    loop = EngineLoop(scheduler_maker(config, engine_of(backend)), backend, metrics)
+    metrics.attach(loop)
+    tenants = config.read_tenants()
+    service = Service(loop, Access(tenants, keys_required=config.auth), Limits(tenants))
+    app = create_app(service, metrics, version=version("headway"), most_bytes=config.max_body_bytes)
+    loop.start()
+    server = Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=75), config, service)
+    _log.info("serving", extra={"model": backend.name, "url": url(listener), "policy": config.policy_name})
+    signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=server.reload, name="headway-reload").start())
+    server.run(sockets=[listener])
+    loop.close(0.0)
+    backend.shutdown()
+    _log.info("stopped")
+    return 0
+
+
+class Server(uvicorn.Server):
+    """Stops in steps: nobody is let in, what runs is finished, and only then connections are closed.
+
+    A second signal stops at once. SIGHUP reads the configuration again.
+    """
+
+    def __init__(self, config: uvicorn.Config, settings: Config, service: Service) -> None:
+        super().__init__(config)
+        self._settings = settings
+        self._service = service
+        self._stopping = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop in steps, or at once when asked again. A handler may interrupt anything: others do the work."""
+        if self._stopping:
+            self.should_exit = self.force_exit = True
+            return
+        self._stopping = True
+        threading.Thread(target=self._stop, args=(signal.Signals(sig).name,), name="headway-stop", daemon=True).start()
+
+    def _stop(self, name: str) -> None:
+        _log.info("stopping", extra={"signal": name, "seconds": self._settings.stop_seconds})
+        self._service.loop.close(self._settings.stop_seconds)
+        self.should_exit = True
+
+    def reload(self) -> None:
+        """Read the configuration again; what is wrong in it leaves everything as it is."""
+        try:
+            settings = self._settings.again()
+            tenants = settings.read_tenants()
+            maker = scheduler_maker(settings, self._service.loop.scheduler.engine)
+            access = Access(tenants, keys_required=settings.auth)
+        except (InvalidInput, OSError) as error:
+            _log.error("reload_refused", extra={"error": str(error)})
+            return
+        self._service.access = access
+        self._service.limits.use(tenants)
+        if settings.policy_name != self._settings.policy_name:
+            self._service.loop.use(maker)
+        self._settings = settings
+        _log.info("reloaded", extra={"policy": settings.policy_name})
+
+
+def engine_of(backend: Backend) -> EngineProfile:
+    """Return what the scheduler must know of a backend; its times are measured."""
+    return EngineProfile(
+        name=backend.name,
+        token_budget=backend.budget,
+        max_sequences=backend.slots,
+        kv_tokens=backend.kv_tokens,
+        cost=calibrate(backend),
+        source="Measured when the server started.",
+    )
+
+
+def scheduler_maker(config: Config, engine: EngineProfile) -> Callable[[], Scheduler]:
+    """Return what makes fresh schedulers of the configured policy."""
+    policy = config.make_policy()
+    policy.build(engine)  # what cannot be built is said now
+    return lambda: policy.build(engine)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; taken before the model is loaded, so that a wrong port is said at once.
+
+    Raises:
+        InvalidInput: the host is unknown or the port is taken.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --port"
+        ) from None
+    listener.listen(2048)
+    return listener
+
+
+def url(listener: socket.socket) -> str:
+    """Return where clients find it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
