@@ -88,14 +88,7 @@ class Service:
         try:
             self._raise_if_ended(job)
             tokens = await self._counted(asked)
-            room = self.loop.backend.context - len(tokens)
-            if room < 1:
-                raise Refused(
-                    400,
-                    "context_length_exceeded",
-                    f"the prompt has {len(tokens)} tokens; the model takes {self.loop.backend.context} with the answer",
-                    param="prompt",
-                )
+            room = self._room(tokens)
             limit = room if asked.limit is None else min(asked.limit, room)
             self.loop.enter(
                 job,
@@ -107,6 +100,14 @@ class Service:
             raise
         reply.prompt_tokens = len(tokens)
         return reply
+
+    def _room(self, tokens: list[int]) -> int:
+        """Return how many tokens the answer to a prompt may have, at least 1."""
+        context = self.loop.backend.context
+        if len(tokens) >= context:
+            wrong = f"the prompt has {len(tokens)} tokens; the model takes {context} with the answer"
+            raise Refused(400, "context_length_exceeded", wrong, param="prompt")
+        return context - len(tokens)
 
     def _raise_if_ended(self, job: Job) -> None:
         if job.ended is not None:

@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from headway.serve.api.answers import CHAT, TEXT, Answer
 from headway.serve.api.as_json import AsJson
@@ -110,25 +111,46 @@ async def _answer(service: Service, question: Asked, asked: Body, kind: str, req
     """Answer in one piece or as a stream; nothing is computed any more once the client has left."""
     reply = await service.ask(question, request.headers)
     answer = Answer(kind, service.loop.backend.name, asked.service_tier)
+    if asked.stream:
+        return await _streamed(reply, answer, asked, request)
     try:
-        if not asked.stream:
-            texts = await _unless_gone(_all(reply), request)
-            if texts is None:
-                return Response(status_code=_GONE)
-            return JSONResponse(answer.whole(texts, reply.why or "", reply.prompt_tokens, reply.tokens))
-        pieces = reply.pieces()
-        # Until something is there the status is open: who is refused while it waits still learns of it by that.
+        text = await _unless_gone(_all(reply), request)
+    finally:
+        reply.leave()
+    if text is None:
+        return Response(status_code=_GONE)
+    return JSONResponse(answer.whole(text, reply.why or "", reply.prompt_tokens, reply.tokens))
+
+
+async def _streamed(reply: Reply, answer: Answer, asked: Body, request: Request) -> Response:
+    """Begin the stream with its first piece: until then whoever is refused while it waits learns of it by the status."""
+    pieces = reply.pieces()
+    try:
         first = await _unless_gone(anext(pieces), request)
-        if first is None:
-            return Response(status_code=_GONE)
     except BaseException:
         reply.leave()
         raise
-    finally:
-        if not asked.stream:
-            reply.leave()
-    events = _events(reply, first, pieces, answer, asked)
-    return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+    if first is None:
+        reply.leave()
+        return Response(status_code=_GONE)
+    return Stream(_events(reply, first, pieces, answer, asked), reply)
+
+
+class Stream(StreamingResponse):
+    """Server-sent events of one reply, which is left when they end, were it before the first one is sent."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[str], reply: Reply) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-cache"})
+        self._reply = reply
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._reply.leave()
 
 
 async def _all(reply: Reply) -> str:
@@ -164,8 +186,6 @@ async def _events(
         yield "data: [DONE]\n\n"
     except Refused as refused:
         yield _event(body(refused))
-    finally:
-        reply.leave()
 
 
 def _event(chunk: dict[str, Any]) -> str:
