@@ -123,7 +123,7 @@ async def _answer(service: Service, question: Asked, asked: Body, kind: str, req
 
 
 async def _streamed(reply: Reply, answer: Answer, asked: Body, request: Request) -> Response:
-    """Begin the stream with its first piece: until then whoever is refused while it waits learns of it by the status."""
+    """Begin the stream with its first piece: whoever is refused while it waits learns of it by the status."""
     pieces = reply.pieces()
     try:
         first = await _unless_gone(anext(pieces), request)
