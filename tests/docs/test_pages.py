@@ -19,7 +19,7 @@ from headway.studies.frontier import frontier
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
-from headway.workload.tenants_toml import GLOBAL, TERMS, TRAFFIC, tenants_from_toml
+from headway.workload.tenants_toml import GLOBAL, SERVED, TERMS, TRAFFIC, tenants_from_toml
 from headway.workload.traces.azure import azure
 from headway.workload.traces.blis import BLIS
 from headway.workload.traces.burstgpt import BURSTGPT
@@ -110,7 +110,7 @@ def test_every_column_of_a_trace_is_there():
 def test_every_key_of_a_tenants_file_is_explained():
     text = (DOCS / "tenants.md").read_text().partition("## The file")[2].partition("\n### ")[0]
     given = [{key: cells[0] for key, cells in table(part).items()} for part in text.split("| key | default |")[1:]]
-    assert [set(keys) for keys in given] == [set(GLOBAL), {"name", *TERMS}, set(TRAFFIC)]
+    assert [set(keys) for keys in given] == [set(GLOBAL), {"name", *TERMS}, set(TRAFFIC), set(SERVED)]
     defaults = {key: value for keys in given for key, value in keys.items() if value != "none"}
     assert defaults == {
         "strict": f"`{str(TenantsFile('', ()).strict).lower()}`",

@@ -1,7 +1,8 @@
 """Tenants: who sends what, what was promised to them, and what their requests weigh.
 
-A tenants file is used in two ways. It is a source of requests, where every tenant says what it sends (`draw`); or it
-gives promises to the requests of a trace, by the name in the column `tenant` (`promise`).
+A tenants file is used in three ways. It is a source of requests, where every tenant says what it sends (`draw`); it
+gives promises to the requests of a trace, by the name in the column `tenant` (`promise`); or it names the clients of a
+server, with their API keys and limits.
 """
 
 from __future__ import annotations
@@ -57,11 +58,17 @@ class Tenant:
         name: as in the column `tenant`.
         terms: what holds for its requests.
         traffic: what it sends; None where the file only gives promises to the requests of a trace.
+        keys: SHA-256 of its API keys, 32 bytes each; only `headway serve` asks for them, and for the limits.
+        max_unfinished: requests that it may have in a server at once; None for no limit.
+        requests_per_minute: requests that it may send to a server, in the long run; None for no limit.
     """
 
     name: str
     terms: Terms = Terms()
     traffic: Traffic | None = None
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
+    max_unfinished: int | None = None
+    requests_per_minute: float | None = None
 
 
 @dataclass(frozen=True)

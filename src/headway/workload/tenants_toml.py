@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,6 +21,9 @@ Check = Callable[[str, object], Any]
 
 EXTREME = 1e6
 """Largest weight, and inverse of the smallest: beyond, a share is no share, and sums over a run lose their digits."""
+
+HASHED = re.compile(r"sha256:([0-9a-fA-F]{64})")
+"""How a key stands in a file: never itself."""
 
 EXAMPLES = {
     "arrivals": "poisson(rate=5)",
@@ -49,6 +53,22 @@ def _truth(key: str, value: object) -> bool:
     return value
 
 
+def _keys(key: str, value: object) -> tuple[bytes, ...]:
+    """Return the hashes of API keys. What is no hash may be a key: no message may show it."""
+    if not isinstance(value, list) or not value:
+        raise InvalidWorkload(f'{key} must be a list of hashes, as in {key} = ["sha256:..."]; headway key makes one')
+    hashes: list[bytes] = []
+    for place, text in enumerate(value, start=1):
+        found = HASHED.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise InvalidWorkload(
+                f"{key}: number {place} is no hash (not shown, it may be a key); expected sha256: and 64 "
+                "hexadecimal digits, as headway key prints"
+            )
+        hashes.append(bytes.fromhex(found[1]))
+    return tuple(hashes)
+
+
 def _requests(key: str, value: object) -> int:
     return whole(key, value, 1, LARGEST)
 
@@ -73,6 +93,13 @@ TRAFFIC: dict[str, Check] = {
     "end": _positive,
 }
 """Keys of a `[[tenant]]`: what it sends."""
+
+SERVED: dict[str, Check] = {
+    "keys": _keys,
+    "max_unfinished": lambda key, value: whole(key, value, 1, LARGEST),
+    "requests_per_minute": lambda key, value: number(key, value, 1 / EXTREME, EXTREME),
+}
+"""Keys of a `[[tenant]]`: how a server knows it, and what it lets in."""
 
 GLOBAL: dict[str, Check] = {"duration": _positive, "requests": _requests, "strict": _truth}
 """Keys at the top of the file."""
@@ -121,6 +148,7 @@ def tenants_from_toml(text: str, name: str) -> TenantsFile:
         names = [tenant.name for tenant in tenants]
         if twice := next((tenant for tenant in names if names.count(tenant) > 1), None):
             raise InvalidWorkload(f"tenant '{twice}' is there twice; name each once")
+        _check_keys_apart(tenants)
         return TenantsFile(name, tenants, _default(default), **whole_file)
     except InvalidInput as error:
         raise InvalidWorkload(f"{name}: {error}") from None
@@ -131,10 +159,26 @@ def _tenant(index: int, table: dict[str, Any]) -> Tenant:
         raise InvalidWorkload(f'[[tenant]] number {index} has no name; give one, as in name = "chat"')
     name = _text("name", table["name"])
     try:
-        given = _checked({key: value for key, value in table.items() if key != "name"}, TERMS | TRAFFIC, ("name",))
-        return Tenant(name, _terms(given), _traffic(given))
+        given = _checked(
+            {key: value for key, value in table.items() if key != "name"}, TERMS | TRAFFIC | SERVED, ("name",)
+        )
+        return Tenant(name, _terms(given), _traffic(given), **{key: given[key] for key in SERVED if key in given})
     except InvalidInput as error:
         raise InvalidWorkload(f"tenant '{name}': {error}") from None
+
+
+def _check_keys_apart(tenants: Iterable[Tenant]) -> None:
+    """Refuse a key that is there twice: nobody could tell whose it is."""
+    owners: dict[bytes, str] = {}
+    for tenant in tenants:
+        for key in tenant.keys:
+            if key in owners:
+                if owners[key] == tenant.name:
+                    raise InvalidWorkload(f"tenant '{tenant.name}' has a key twice; leave one out")
+                raise InvalidWorkload(
+                    f"tenants '{owners[key]}' and '{tenant.name}' have a key in common; give each its own"
+                )
+            owners[key] = tenant.name
 
 
 def _default(table: dict[str, Any]) -> Terms:
