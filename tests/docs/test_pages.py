@@ -14,12 +14,18 @@ import headway
 from headway.cli.main import app
 from headway.cli.policies import KINDS
 from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
+from headway.core.request import Request
+from headway.core.sequence import REJECTED, Sequence
 from headway.core.spec import parameters
+from headway.serve import wire
+from headway.serve.access import digest
+from headway.serve.config import SECTIONS, Config, option_of
+from headway.serve.refusal import refusal_of
 from headway.studies.frontier import frontier
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
-from headway.workload.tenants_toml import GLOBAL, TERMS, TRAFFIC, tenants_from_toml
+from headway.workload.tenants_toml import GLOBAL, SERVED, TERMS, TRAFFIC, tenants_from_toml
 from headway.workload.traces.azure import azure
 from headway.workload.traces.blis import BLIS
 from headway.workload.traces.burstgpt import BURSTGPT
@@ -110,7 +116,7 @@ def test_every_column_of_a_trace_is_there():
 def test_every_key_of_a_tenants_file_is_explained():
     text = (DOCS / "tenants.md").read_text().partition("## The file")[2].partition("\n### ")[0]
     given = [{key: cells[0] for key, cells in table(part).items()} for part in text.split("| key | default |")[1:]]
-    assert [set(keys) for keys in given] == [set(GLOBAL), {"name", *TERMS}, set(TRAFFIC)]
+    assert [set(keys) for keys in given] == [set(GLOBAL), {"name", *TERMS}, set(TRAFFIC), set(SERVED)]
     defaults = {key: value for keys in given for key, value in keys.items() if value != "none"}
     assert defaults == {
         "strict": f"`{str(TenantsFile('', ()).strict).lower()}`",
@@ -118,6 +124,39 @@ def test_every_key_of_a_tenants_file_is_explained():
         "weight": f"`{Terms().weight}`",
         "start": f"`{Traffic.start}`",
     }
+
+
+def test_every_key_of_a_configuration_is_explained():
+    shown = table((DOCS / "commands" / "serve.md").read_text().partition("## Options")[2].partition("\n## ")[0])
+    keys = {
+        name: f"`{section}.{key}`".replace("`.", "`")
+        for section in SECTIONS
+        for key, (name, _) in SECTIONS[section].items()
+    }
+    assert {option: cells[0] for option, cells in shown.items() if cells[0]} == {
+        option_of(name): key for name, key in keys.items()
+    }
+    for name in keys.keys() - {"model", "auth", "memory", "threads"}:
+        assert shown[option_of(name)][1] == default(getattr(Config, name)), name
+
+
+def test_every_header_and_refusal_is_explained():
+    text = (DOCS / "commands" / "serve.md").read_text()
+    for name in (*wire.TENANT, *wire.CLASS, *wire.TTFT, *wire.ITL, *wire.COMPLETION, *wire.PREDICTED, *wire.TIERS):
+        assert f"`{name}`" in text, name
+    said = table(text.partition("## Who is not served")[2])
+    for reason in ("deadline", "queue_full", "unreachable", "kv_capacity"):
+        seq = Sequence(Request(0, 0.0, 1), 0)
+        seq.state, seq.reason = REJECTED, reason
+        refused = refusal_of(seq, 0.0)
+        assert said[refused.code][:2] == [str(refused.status), "yes" if refused.should_retry else "no"]
+
+
+def test_the_key_that_is_shown_has_the_hash_that_is_shown():
+    (block,) = blocks(DOCS / "commands" / "key.md", "text")
+    _, key, shown = block.text.split("\n", 2)
+    (tenant,) = tenants_from_toml(shown, "shown.toml").tenants
+    assert (tenant.name, tenant.keys) == ("chat", (digest(key),))
 
 
 def test_the_tenants_file_that_is_shown_is_one():

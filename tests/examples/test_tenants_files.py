@@ -13,7 +13,9 @@ from headway.core.engine import preset
 from tests.cli.conftest import Headway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.name not in ("engine.toml", "overload.toml"))
+FILES = sorted(
+    path.name for path in EXAMPLES.glob("*.toml") if path.name not in ("engine.toml", "overload.toml", "serve.toml")
+)
 A100, H100 = preset("a100-llama3-8b"), preset("h100-llama3-8b")
 
 

@@ -42,6 +42,9 @@ def test_every_key_has_its_place():
         requests = 50
         start = 1.5
         end = 30
+        keys = ["sha256:ZERO", "sha256:FULL"]
+        max_unfinished = 4
+        requests_per_minute = 0.5
         [[tenant]]
         name = "b"
         arrivals = "at-once"
@@ -50,6 +53,7 @@ def test_every_key_has_its_place():
         [[tenant]]
         name = "c"
     """
+    text = text.replace("ZERO", "0a" * 32).replace("FULL", "FF" * 32)
     promised = {"class": "chat", "priority": -1, "ttft_slo": 6.0, "itl_slo": 0.05, "completion_slo": 600.5}
     sizes = (parse_spec("uniform(low=1, high=9)"), parse_spec("constant(tokens=5)"))
     assert tenants_from_toml(text, "f.toml") == TenantsFile(
@@ -59,6 +63,9 @@ def test_every_key_has_its_place():
                 "team a",
                 Terms({"weight": 2.0, **promised}),
                 Traffic(parse_spec("gamma(rate=5, cv=3)"), sizes, 50, 1.5, 30.0),
+                (b"\n" * 32, b"\xff" * 32),
+                4,
+                0.5,
             ),
             Tenant("b", Terms(), Traffic(Spec("at-once"), Spec("d1"), 3, 0.0, math.inf)),
             Tenant("c"),
@@ -130,6 +137,17 @@ WRONG = {
     "a number": (HEAD + "arrivals = 5\n", 'arrivals must be a text, as in arrivals = "poisson(rate=5)", got 5'),
     "no spec": (SENDS.replace("poisson(", "poisson[("), "cannot read the spec 'poisson[(rate=5)'"),
     "start": (SENDS + "start = -1\n", "start must be in [0, inf), got -1"),
+    "key itself": (
+        HEAD + 'keys = ["hw-secret"]\n',
+        "tenant 'a': keys: number 1 is no hash (not shown, it",
+    ),
+    "short hash": (HEAD + f'keys = ["sha256:{64 * "0"}", "sha256:secret"]\n', "tenant 'a': keys: number 2 is no hash"),
+    "key no list": (HEAD + 'keys = "hw-secret"\n', 'keys must be a list of hashes, as in keys = ["sha256:..."]'),
+    "key no text": (HEAD + "keys = [3]\n", "keys: number 1 is no hash"),
+    "keys empty": (HEAD + "keys = []\n", "keys must be a list of hashes"),
+    "default keys": (f'[default]\nkeys = ["sha256:{64 * "0"}"]\n', "[default]: unknown key 'keys'"),
+    "unfinished 0": (HEAD + "max_unfinished = 0\n", "tenant 'a': max_unfinished must be in [1, 100000000], got 0"),
+    "rate 0": (HEAD + "requests_per_minute = 0\n", "requests_per_minute must be in [1e-06, 1e+06], got 0"),
     "end before start": (SENDS + "start = 5\nend = 4\n", "tenant 'a': end must be after start (5), got 4"),
 }
 
@@ -140,7 +158,25 @@ def test_one_line_names_the_file_the_tenant_and_the_fault(text: str, said: str):
         tenants_from_toml(text, "f.toml")
     assert str(caught.value).startswith("f.toml: ")
     assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [("b", "tenants 'a' and 'b' have a key in common"), (None, "tenant 'a' has a key twice")],
+)
+def test_a_key_belongs_to_one_tenant_and_is_not_shown(second: str | None, said: str):
+    digest = "12" * 32
+    head = f'{HEAD}keys = ["sha256:{digest}"' + (f']\n[[tenant]]\nname = "{second}"\nkeys = [' if second else ", ")
+    with pytest.raises(InvalidInput) as caught:
+        tenants_from_toml(head + f'"sha256:{digest.upper()}"]', "f.toml")
+    assert said in str(caught.value)
+    assert digest not in str(caught.value).lower()
+
+
+def test_a_tenant_does_not_show_its_keys():
+    assert "x12" not in repr(tenants_from_toml(f'{HEAD}keys = ["sha256:{"12" * 32}"]', "f"))
 
 
 @pytest.mark.parametrize(

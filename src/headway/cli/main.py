@@ -12,7 +12,9 @@ from headway.cli.compare import compare
 from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
 from headway.cli.frontier import frontier
+from headway.cli.key import key
 from headway.cli.policies import policies
+from headway.cli.serve import serve
 from headway.cli.simulate import simulate
 from headway.cli.trace import trace
 from headway.cli.workloads import workloads
@@ -25,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, trace, policies, engines, workloads):
+for command in (compare, simulate, frontier, trace, policies, engines, workloads, serve, key):
     app.command()(command)
 
 

@@ -113,6 +113,8 @@ def _tenant_json(tenant: Tenant) -> dict[str, Any]:
         "requests": None if traffic is None else traffic.requests,
         "start": None if traffic is None else traffic.start,
         "end": None if traffic is None or traffic.end == math.inf else traffic.end,
+        "max_unfinished": tenant.max_unfinished,
+        "requests_per_minute": tenant.requests_per_minute,
     }
 
 
