@@ -97,6 +97,11 @@ class Config:
         """Whether requests must bring an API key."""
         return not self.is_local or self.tenants is not None if self.auth is None else self.auth
 
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """What the policy is made from: equal where it is the same policy."""
+        return (self.policy, self.memory, self.shed, self.evict, self.prefill_share, self.pools, self.reserve)
+
     def again(self) -> Config:
         """Read the same file once more, under the same command line.
 

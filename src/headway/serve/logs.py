@@ -23,7 +23,7 @@ def configure(level: str) -> None:
             "loggers": {
                 # Each request has a line of ours; uvicorn's own would be a second one.
                 "uvicorn.access": {"level": "WARNING"},
-                "uvicorn": {"level": level.upper()},
+                "uvicorn.error": {"level": "WARNING"},
                 "httpx": {"level": "WARNING"},
             },
         }

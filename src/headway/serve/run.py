@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from types import FrameType
 
@@ -52,14 +53,15 @@ def serve(config: Config, backend: Backend, listener: socket.socket) -> int:
     """Serve one backend on a socket until a signal; return the exit status."""
     configure(config.log_level)
     metrics = Metrics()
-    loop = EngineLoop(scheduler_maker(config, engine_of(backend)), backend, metrics)
+    engine = config.make_engine(backend.name, calibrate(backend))
+    loop = EngineLoop(scheduler_maker(config, engine), backend, metrics)
     metrics.attach(loop)
     tenants = config.read_tenants()
-    service = Service(loop, Access(tenants, keys_required=config.auth), Limits(tenants))
+    service = Service(loop, Access(tenants, keys_required=config.keys_required), Limits(tenants))
     app = create_app(service, metrics, version=version("headway"), most_bytes=config.max_body_bytes)
     loop.start()
     server = Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=75), config, service)
-    _log.info("serving", extra={"model": backend.name, "url": url(listener), "policy": config.policy_name})
+    _log.info("serving", extra={"model": backend.name, "url": url(listener), "policy": config.make_policy().name})
     signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=server.reload, name="headway-reload").start())
     server.run(sockets=[listener])
     loop.close(0.0)
@@ -98,36 +100,25 @@ class Server(uvicorn.Server):
         try:
             settings = self._settings.again()
             tenants = settings.read_tenants()
+            policy = settings.make_policy()
             maker = scheduler_maker(settings, self._service.loop.scheduler.engine)
-            access = Access(tenants, keys_required=settings.auth)
+            access = Access(tenants, keys_required=settings.keys_required)
         except (InvalidInput, OSError) as error:
             _log.error("reload_refused", extra={"error": str(error)})
             return
         self._service.access = access
         self._service.limits.use(tenants)
-        if settings.policy_name != self._settings.policy_name:
+        if settings.rules != self._settings.rules:
             self._service.loop.use(maker)
         self._settings = settings
-        _log.info("reloaded", extra={"policy": settings.policy_name})
-
-
-def engine_of(backend: Backend) -> EngineProfile:
-    """Return what the scheduler must know of a backend; its times are measured."""
-    return EngineProfile(
-        name=backend.name,
-        token_budget=backend.budget,
-        max_sequences=backend.slots,
-        kv_tokens=backend.kv_tokens,
-        cost=calibrate(backend),
-        source="Measured when the server started.",
-    )
+        _log.info("reloaded", extra={"policy": policy.name})
 
 
 def scheduler_maker(config: Config, engine: EngineProfile) -> Callable[[], Scheduler]:
     """Return what makes fresh schedulers of the configured policy."""
     policy = config.make_policy()
     policy.build(engine)  # what cannot be built is said now
-    return lambda: policy.build(engine)
+    return partial(policy.build, engine)
 
 
 def listen(host: str, port: int) -> socket.socket:
