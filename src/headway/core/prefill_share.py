@@ -12,8 +12,9 @@ class PrefillShare:
 
     Every iteration that leaves a prompt partly filled owes them the share of the token budget, less what they got;
     once a whole iteration is owed, decodes pause for one. An iteration with positions to spare gave prompts all that
-    they could take, and counts as one to themselves: a pause could not speed them up. Counted in whole numbers, so that many iterations at once
-    come to the same. Source: Deadline-Aware Batching and Tenant Fairness, on reserving a fraction for prefill.
+    they could take, and counts as one to themselves: a pause could not speed them up. Counted in whole numbers, so that
+    many iterations at once come to the same.
+    Source: Deadline-Aware Batching and Tenant Fairness, on reserving a fraction for prefill.
 
     Args:
         share: of the positions, in [0, 1).
@@ -45,7 +46,7 @@ class PrefillShare:
         self._owed = min(max(owed, 0), self._most)
 
     def due_in(self, positions: int) -> int:
-        """After how many iterations with so many positions given to prompts in each is one due? Very many where it never is."""
+        """After how many iterations that give prompts so many positions is one due? Very many where it never is."""
         missing = self._turn - self._owed
         if missing <= 0:
             return 0
