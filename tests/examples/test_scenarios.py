@@ -139,7 +139,7 @@ def test_the_quiet_tenant_beside_a_noisy_one():
         assert row["quiet: promises kept"] == round(100 * quiet["attainment"])
         assert row["noisy: TTFT P99, s"] == round(noisy["ttft"]["p99"], 2)
         jain = policy["fairness"]["jain"]
-        assert row["Jain"] == ("–" if jain is None else round(jain, 2))
+        assert row["Jain"] == ("none" if jain is None else round(jain, 2))
         assert row["largest gap, units"] == policy["fairness"]["max_gap"]
     fcfs, fair = found
     assert fair["tenants"]["quiet"]["ttft"]["p99"] < 0.02 * fcfs["tenants"]["quiet"]["ttft"]["p99"]
@@ -165,7 +165,7 @@ def test_a_minute_at_twice_the_capacity():
         assert row["in time, of all"] == round(100 * met, 1)
         assert row["in time, of the served"] == round(100 * met * policy["requests"] / finished, 1)
         assert row["refused"] == policy["rejected"]
-        told = policy["refusal_seconds"] or {"p99": "–", "max": "–"}
+        told = policy["refusal_seconds"] or {"p99": "none", "max": "none"}
         for column, key in (("told after, P99 s", "p99"), ("at the latest, s", "max")):
             assert row[column] == (told[key] if isinstance(told[key], str) else round(told[key], 1))
     tokens = [found[order, "reject"]["promises"]["goodput_tokens_per_s"] for order in ("fcfs", "least-slack")]
