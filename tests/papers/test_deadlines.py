@@ -9,6 +9,7 @@ figures owe to chunks that grow with the slack of those who decode does not come
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 
 import polars as pl
@@ -19,6 +20,7 @@ from headway.core.engine import preset
 from headway.measure.promises import kept, own_promises
 from headway.policies.policy import Policy
 from headway.workload.tenants_toml import tenants_from_toml
+from tests.docs.blocks import ROOT
 
 ENGINE = dataclasses.replace(preset("a100-llama3-8b"), token_budget=256)  # full iterations take 38 ms
 CLASSES = {"chat": "ttft_slo = 6\nitl_slo = 0.05", "reports": "completion_slo = 600", "index": "completion_slo = 1800"}
@@ -35,9 +37,7 @@ FCFS = ("fcfs", "keep")
 EARLIEST = ("least-slack(alpha=0)", "keep")
 CAPPED = ("combined(alpha=0, band=0, chunk=64)", "keep")
 DEMOTED = ("least-slack(alpha=0)", "demote")
-REJECTED = ("least-slack(alpha=0)", "reject")
 HYBRID = ("least-slack(alpha=100)", "demote")
-EXACT = ("least-slack(alpha=0)", "demote(safety=1)")
 SLACK = ("least-slack", "demote")
 
 
@@ -78,3 +78,45 @@ def test_slack_and_shedding_carry_more_than_order_of_arrival() -> None:
     assert violations(SLACK, CALM, HALF_HOUR) <= 0.01
     assert violations(FCFS, CALM / 1.5, HALF_HOUR) > 0.01
     assert violations(FCFS, CALM / 2.4, HALF_HOUR) <= 0.01
+
+
+HOUR = 3600
+SHOWN = (FCFS, EARLIEST, DEMOTED, SLACK, HYBRID)
+
+
+def shown() -> dict[float, list[float]]:
+    """The table of docs/shedding.md: requests/s → per cent of violations under each policy of SHOWN."""
+    part = (ROOT / "docs" / "shedding.md").read_text().partition("\n## As load grows")[2].partition("\n## ")[0]
+    rows = [[float(cell) for cell in row.strip("|").split("|")] for row in re.findall(r"^\| \d.*$", part, re.MULTILINE)]
+    return {rate: cells for rate, *cells in rows}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", shown())
+def test_the_table_of_the_page(rate: float) -> None:
+    assert [100 * violations(policy, rate, HOUR) for policy in SHOWN] == pytest.approx(shown()[rate], abs=0.06)
+
+
+def goodput(policy: tuple[str, str], rates: tuple[float, ...]) -> float:
+    """The highest of the rates up to which at most 1 % are violations."""
+    good = 0.0
+    for rate in rates:
+        if violations(policy, rate, HOUR) > 0.01:
+            return good
+        good = rate
+    raise AssertionError("the rates do not reach the limit")
+
+
+@pytest.mark.slow
+def test_goodput_over_fcfs_and_over_earliest_deadline() -> None:
+    """Published 1.5-2.4 and 1.2-1.4 times; the latter needs chunks that grow with slack, and is 1.0 times without."""
+    late = (5.2, 5.4, 5.6)
+    slack, earliest = goodput(SLACK, late), goodput(EARLIEST, late)
+    assert 1.5 < slack / goodput(FCFS, (2.5, 2.8, 3.1, 3.5)) < 2.4
+    assert slack / earliest == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_cap_on_chunks_does_not_move_the_cliff() -> None:
+    assert violations(CAPPED, 5.4, HOUR) < 0.01
+    assert violations(CAPPED, 5.6, HOUR) == pytest.approx(violations(EARLIEST, 5.6, HOUR), abs=0.03)
