@@ -2,8 +2,8 @@
 
 Three classes, a third of the requests each: first tokens within 6 s and 50 ms between tokens; answers within 600 s; and
 within 1800 s. Bursty arrivals (gamma, coefficient of variation 2), an engine whose token budget keeps 50 ms between
-tokens. A request that is refused, or that misses any promise, is a violation. Shapes, not digits: what the published
-figures owe to chunks that grow with the slack of those who decode does not come out here, since no policy has them.
+tokens. A request that is refused, or that misses any promise, is a violation. Shapes, not digits: the published
+policies also had chunks that grow with the slack of those who decode, and no policy here has.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def goodput(policy: tuple[str, str], rates: tuple[float, ...]) -> float:
 
 @pytest.mark.slow
 def test_goodput_over_fcfs_and_over_earliest_deadline() -> None:
-    """Published 1.5-2.4 and 1.2-1.4 times; the latter needs chunks that grow with slack, and is 1.0 times without."""
+    """Published 1.5-2.4 and 1.2-1.4 times; the latter is 1.0 here, with chunks that do not grow with slack."""
     late = (5.2, 5.4, 5.6)
     slack, earliest = goodput(SLACK, late), goodput(EARLIEST, late)
     assert 1.5 < slack / goodput(FCFS, (2.5, 2.8, 3.1, 3.5)) < 2.4
