@@ -40,6 +40,8 @@ class Scheduler:
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
         asked_at: boundary, in seconds, at which the order last had the word.
+        refused: whom memory refused first in the last round of admission, None if nobody.
+        refused_last: whom it refused last, in the last round in which it refused anybody.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
         quiet_open: an arrival may end them; otherwise nobody could be admitted, whoever comes, and what arrives
@@ -94,6 +96,8 @@ class Scheduler:
         "quiet_open",
         "quiet_until",
         "recomputed",
+        "refused",
+        "refused_last",
         "residents",
         "shedding",
         "waiting",
@@ -134,6 +138,8 @@ class Scheduler:
         self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
         self.asked_at: float = 0.0  # when the order last had the word
+        self.refused: Sequence | None = None
+        self.refused_last: Sequence | None = None
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
@@ -364,6 +370,11 @@ class Scheduler:
         if ledger.used > self.kv_peak:
             self.kv_peak = ledger.used
 
+    @property
+    def blocked(self) -> bool:
+        """Whether the order's last word, a refusal or "nobody", holds until something happens."""
+        return self._blocked
+
     def steady_until(self) -> float:
         """Until when, in seconds, need a host with nothing to run not ask again, unless something arrives?"""
         return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())
@@ -543,6 +554,7 @@ class Scheduler:
         self._last_round = self.ledger.clock
         self.asked_at = now
         self._blocked = False
+        self.refused = None
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         if self._memory_looks:
             memory.round_begins(ledger)
@@ -555,7 +567,9 @@ class Scheduler:
                 self._blocked = memory.steady if refused is not None else not (order.choosy and batch.chunks)
                 return
             if residents and not memory.fits(seq, ledger):
-                refused = seq
+                refused = self.refused_last = seq
+                if self.refused is None:
+                    self.refused = seq
                 continue
             refused = None
             if seq.state == DEMOTED:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
+from headway.core.journal import Journal
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, Sequence
@@ -60,6 +61,7 @@ class SimulatedEngine:
         sample_every: seconds from one sample of the timeline to the next; infinite for none.
         fast_forward: take iterations in which nothing is decided in one step; the result is the same either way.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        journal: note what kept waiting requests out.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -86,6 +88,7 @@ class SimulatedEngine:
         "fast_forward",
         "finished",
         "idle",
+        "journal",
         "now",
         "outcomes",
         "outputs",
@@ -108,6 +111,7 @@ class SimulatedEngine:
         sample_every: float = math.inf,
         fast_forward: bool = True,
         watch_future: bool = False,
+        journal: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -127,6 +131,7 @@ class SimulatedEngine:
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.watch = MemoryWatch(scheduler, outputs, watch_future=watch_future)
+        self.journal = Journal(scheduler) if journal else None
         self._mark_at: int = STEADY_AFTER  # finishes at which the steady part begins
         self.finished: int = 0
         self.decoding = Decoding()
@@ -157,7 +162,7 @@ class SimulatedEngine:
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
-        watching, undrained = self.watch.watch_future, True
+        watching, undrained, journal = self.watch.watch_future, True, self.journal
         while True:
             now = self.now
             if arrivals[self.arrived] <= now:
@@ -171,6 +176,8 @@ class SimulatedEngine:
             batch = plan(now, self._ending(due)) if due and blocks else plan(now)
             if batch.evicted or batch.ended:
                 self._set_back(batch)
+            if journal is not None and not (scheduler.partials and scheduler.partials[0] is journal.filling):
+                journal.planned(now, batch)
             if not (batch.decodes or batch.chunks):
                 if batch.ended or self._wait(now):
                     continue
@@ -223,6 +230,8 @@ class SimulatedEngine:
         self.decoding.residence.fromlist(self._residence)
         self._segments.clear()
         self._residence.clear()
+        if self.journal is not None:
+            self.journal.pack()
 
     def _wait(self, now: float) -> bool:
         """Nothing to run: go to the next arrival, or to the time when the policy's answer may change."""
@@ -329,6 +338,11 @@ class SimulatedEngine:
         decode, prefill = scheduler.decodes * self.block, scheduler.quiet_chunk
         taken, end, first, last = self.cost.coast(now, limit, steps, decode, ledger.used, prefill)
         scheduler.advance(taken)
+        journal = self.journal
+        if journal is not None and (
+            scheduler.partials[0] is not journal.filling if prefill else journal.settled is not (scheduler.waiting > 0)
+        ):
+            journal.rested(now)
         if self._fresh:
             self._first_decode(now + first, paused=False)
         self._segments += (clock, taken, first, last)
@@ -350,6 +364,8 @@ class SimulatedEngine:
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
         self.watch.evicted(batch.evicted)
+        if self.journal is not None:
+            self.journal.filling = None
         for seq in batch.evicted + batch.ended:
             due = self._booked[seq.id]
             if due:

@@ -44,6 +44,7 @@ def simulate(
     timeline: bool = True,
     fast_forward: bool = True,
     watch_future: bool = False,
+    journal: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -56,6 +57,7 @@ def simulate(
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        journal: note what kept waiting requests out, for `why`; costs a few per cent of the time.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -85,6 +87,7 @@ def simulate(
         sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        journal=journal,
         progress=progress,
     )
     with _collector_at_rest():
