@@ -29,6 +29,7 @@ from headway.cli.options import (
     SlaOption,
     SourceArgument,
     TenantsOption,
+    WhyOption,
     read_engine,
     read_seeds,
     read_source,
@@ -38,6 +39,7 @@ from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_comparison
 from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
+from headway.measure.journal_file import journal_file, journal_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.report.files import write_whole
@@ -73,6 +75,7 @@ def compare(
     html: HtmlOption = None,
     requests: RequestsOption = None,
     tenants: TenantsOption = None,
+    why: WhyOption = None,
 ) -> None:
     """Run policies side by side on the same requests.
 
@@ -82,6 +85,7 @@ def compare(
         "--json": json_output(json),
         "--html": output("--html", html),
         "--requests": output("--requests", requests, (".csv", ".parquet")),
+        "--why": output("--why", why, (".parquet",)),
     }
     chosen = policy or DEFAULT_POLICIES
     check_apart((source, tenants, engine, *own_files(chosen)), outputs)
@@ -97,10 +101,13 @@ def compare(
     profile = read_engine(engine)
     agreement = None if sla is None else Sla.parse(sla)
     rows: list[pl.DataFrame] = []
+    journals: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
         if requests is not None:
             rows.append(request_frame(record))
+        if record.journal is not None:
+            journals.append(journal_frame(record.journal))
 
     try:
         with own_orders(chosen), progress_bar("simulating") as progress:
@@ -112,6 +119,7 @@ def compare(
                 evict=evict or (),
                 sla=agreement,
                 seeds=read_seeds(seed, seeds),
+                journal=why is not None,
                 command=shlex.join(["headway", *sys.argv[1:]]),
                 progress=progress,
                 each=keep,
@@ -119,15 +127,17 @@ def compare(
     except KeyboardInterrupt:
         fail("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
-    _deliver(comparison, outputs, rows)
+    _deliver(comparison, outputs, rows, journals)
     if comparison.partial:
         fail("interrupted: these results are partial")
         raise typer.Exit(INTERRUPTED)
 
 
-def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:
+def _deliver(
+    comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame], journals: list[pl.DataFrame]
+) -> None:
     """Write what was asked for; print tables unless the JSON goes to standard output."""
-    json, html, requests = outputs.values()
+    json, html, requests, why = outputs.values()
     if json is not None:
         write_json(comparison.to_dict(), json)
     if html is not None:
@@ -135,9 +145,12 @@ def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list
             write_html(comparison, html)
     if requests is not None:
         _write_rows(pl.concat(rows), requests)
+    if why is not None:
+        with writing(why):
+            write_whole(why, journal_file(journals))
     if json != STANDARD_OUTPUT:
         print_comparison(comparison, out)
-    for path in (json, html, requests):
+    for path in (json, html, requests, why):
         if path is not None and path != STANDARD_OUTPUT:
             err.print(f"wrote {path}", markup=False)
 

@@ -22,6 +22,7 @@ from headway.cli.options import (
     SlaOption,
     SourceArgument,
     TenantsOption,
+    WhyOption,
 )
 
 
@@ -54,6 +55,7 @@ def simulate(
     html: HtmlOption = None,
     requests: RequestsOption = None,
     tenants: TenantsOption = None,
+    why: WhyOption = None,
 ) -> None:
     """Run one policy.
 
@@ -77,4 +79,5 @@ def simulate(
         html=html,
         requests=requests,
         tenants=tenants,
+        why=why,
     )

@@ -40,7 +40,9 @@ class Scheduler:
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
         asked_at: boundary, in seconds, at which the order last had the word.
-        refused: whom memory refused first in the last round of admission, None if nobody.
+        refused: whom memory refused in the last round of admission, the first after the round's last admission but
+            one; None if nobody.
+        keeps_names: a refusal holds only as long as the order would name the same requests again.
         refused_last: whom it refused last, in the last round in which it refused anybody.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
@@ -84,6 +86,7 @@ class Scheduler:
         "eviction",
         "evictions",
         "iterations",
+        "keeps_names",
         "kv_peak",
         "kv_token_iterations",
         "ledger",
@@ -140,6 +143,7 @@ class Scheduler:
         self.asked_at: float = 0.0  # when the order last had the word
         self.refused: Sequence | None = None
         self.refused_last: Sequence | None = None
+        self.keeps_names: bool = False
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
@@ -564,12 +568,18 @@ class Scheduler:
             if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
                 seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
-                self._blocked = memory.steady if refused is not None else not (order.choosy and batch.chunks)
+                if refused is None:
+                    self.refused = None
+                    self._blocked = not (order.choosy and batch.chunks)
+                else:
+                    # With more positions left, a choosy order names others, whom memory refuses just as well.
+                    renamed = self.keeps_names and order.choosy and (batch.admitted or batch.joined)
+                    self._blocked = memory.steady and not renamed
                 return
             if residents and not memory.fits(seq, ledger):
-                refused = self.refused_last = seq
-                if self.refused is None:
+                if refused is None:
                     self.refused = seq
+                refused = self.refused_last = seq
                 continue
             refused = None
             if seq.state == DEMOTED:

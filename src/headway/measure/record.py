@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from headway.measure.journal import RunJournal
 from headway.measure.memory import MemoryUse
 
 PROMISES = ("ttft_slo", "itl_slo", "completion_slo")
@@ -136,6 +137,7 @@ class RunRecord:
         memory: use of KV memory until the last request left the queue for the first time.
         steady_memory: the same, from the 1000th finish on; None if the queue was empty before.
         partial: it was interrupted; requests that had not ended are missing.
+        journal: what kept waiting requests out, where that was asked for.
     """
 
     policy: str
@@ -155,3 +157,4 @@ class RunRecord:
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
+    journal: RunJournal | None = None

@@ -365,7 +365,7 @@ class SimulatedEngine:
         """The plan evicted or ended some sequences before this iteration."""
         self.watch.evicted(batch.evicted)
         if self.journal is not None:
-            self.journal.filling = None
+            self.journal.unsettle()
         for seq in batch.evicted + batch.ended:
             due = self._booked[seq.id]
             if due:

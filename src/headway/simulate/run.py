@@ -17,6 +17,7 @@ from headway.core.request import Request, Slo
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.measure.gaps import largest_gaps
+from headway.measure.journal import Rules, RunJournal
 from headway.measure.record import (
     OUTCOME_SCHEMA,
     PROMISES,
@@ -114,6 +115,7 @@ def simulate(
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
+        journal=_journal(host, policy, outcomes, seed),
     )
 
 
@@ -226,6 +228,26 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     place = ended.cast(pl.Int64).cum_sum() - 1
     kept = table.filter(ended.gather(table["row"]))
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
+
+
+def _journal(host: SimulatedEngine, policy: Policy, outcomes: pl.DataFrame, seed: int) -> RunJournal | None:
+    """Return what kept waiting requests out, where that was noted."""
+    if host.journal is None:
+        return None
+    engine = host.scheduler.engine
+    rules = Rules(
+        order=policy.order_spec,
+        memory=str(policy.memory_on(engine)),
+        shedding=str(policy.shedding),
+        eviction=str(policy.eviction),
+        engine=engine.name,
+        slots=engine.slots,
+        partial_prompts=engine.partial_prompts or engine.max_sequences,
+        token_budget=engine.token_budget,
+        admission_interval=engine.admission_interval,
+        kv_tokens=engine.kv_capacity,
+    )
+    return RunJournal.of(policy.name, seed, rules, outcomes, host.journal)
 
 
 def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:

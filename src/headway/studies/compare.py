@@ -39,6 +39,7 @@ def compare(
     evict: Sequence[str] = (),
     sla: Sla | None = None,
     seeds: Sequence[int] = (0,),
+    journal: bool = False,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
     each: Callable[[RunRecord], None] | None = None,
@@ -54,6 +55,7 @@ def compare(
         evict: specs of eviction rules, combined likewise; none takes last-admitted.
         sla: what every request was promised.
         seeds: a workload is drawn once for each, and every policy gets the same requests (paired).
+        journal: keep in every record what kept waiting requests out.
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.
@@ -89,6 +91,7 @@ def compare(
                     seed=seed,
                     timeline=seed == runs[0],
                     watch_future=bool(memory),
+                    journal=journal,
                     progress=_share_of(progress, done, total, len(trace)),
                 )
                 builder.add(record)

@@ -1,0 +1,195 @@
+"""One request's wait in sentences, and as rows of a table."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from headway.measure.why import Refused, Why
+from headway.report.numbers import count_text, list_text, percent_text, seconds_text
+from headway.report.tables import NO_VALUE
+
+MOST_ROWS = 15
+_MOST_TENANTS = 3  # in a sentence
+
+CAUSE_NAMES = {
+    "demoted": "demoted, behind all others",
+    "refused": "memory refused it",
+    "memory": "memory refused one before it",
+    "budget": "prompts took the budget",
+    "partials": "another prompt was being filled",
+    "slots": "all slots were taken",
+    "eviction": "the iteration evicted",
+    "order": "the order named nobody",
+    "interval": "no round of admission was due",
+    "boundary": "until the next iteration",
+}
+"""Causes (`measure.why.CAUSES`) in a table."""
+
+Rows = list[tuple[str, ...]]
+
+
+def why_sentences(told: Why) -> list[str]:
+    """Return what happened: the wait and behind whom, a sentence for each cause, what the order and evictions did."""
+    lines = [_summary(told)]
+    for cause, seconds in _by_cause(told).items():
+        lines.append(f"For {seconds_text(seconds)} {_clause(told, cause)}.")
+    started = sum(ahead.requests for ahead in told.ahead)
+    later = sum(ahead.came_later for ahead in told.ahead)
+    if later:
+        lines.append(
+            f"{count_text(started)} requests started in this time; {count_text(later)} of them came later than it, and "
+            f"the order {told.rules.order} let them go first."
+        )
+    if told.stalls:
+        lost = math.fsum(stall.seconds for stall in told.stalls)
+        times = "once" if len(told.stalls) == 1 else f"{count_text(len(told.stalls))} times"
+        lines.append(
+            f"Later it was evicted {times} ({told.rules.eviction}) and stood still for {seconds_text(lost)} until it "
+            "was admitted again."
+        )
+    return lines
+
+
+def parts_rows(told: Why) -> Rows:
+    """Return a row a cause and tenant: why, behind whom, by which rule, seconds, share; the largest, then the rest."""
+    unit = _decimals((told,))
+    rows = [
+        (
+            CAUSE_NAMES[part.cause],
+            part.tenant or NO_VALUE,
+            part.rule or NO_VALUE,
+            f"{part.seconds:,.{unit}f}",
+            percent_text(part.seconds / told.waited),
+        )
+        for part in told.parts[:MOST_ROWS]
+    ]
+    rest = told.parts[MOST_ROWS:]
+    if rest:
+        seconds = math.fsum(part.seconds for part in rest)
+        name = f"{count_text(len(rest))} smaller parts"
+        rows.append((name, NO_VALUE, NO_VALUE, f"{seconds:,.{unit}f}", percent_text(seconds / told.waited)))
+    return rows
+
+
+def side_by_side_rows(tolds: Sequence[Why]) -> Rows:
+    """Return a row a cause and tenant with a cell of seconds for each policy, and the whole wait last."""
+    unit = _decimals(tolds)
+    seconds = [{(part.cause, part.tenant): part.seconds for part in told.parts} for told in tolds]
+    keys = list(dict.fromkeys(key for parts in seconds for key in parts))
+    keys.sort(key=lambda key: -max(parts.get(key, 0.0) for parts in seconds))
+
+    def cells(of: Sequence[tuple[str, str | None]]) -> list[str]:
+        sums = [[parts[key] for key in of if key in parts] for parts in seconds]
+        return [f"{math.fsum(found):,.{unit}f}" if found else NO_VALUE for found in sums]
+
+    rows = [(CAUSE_NAMES[key[0]], key[1] or NO_VALUE, *cells([key])) for key in keys[:MOST_ROWS]]
+    rest = keys[MOST_ROWS:]
+    if rest:
+        rows.append((f"{count_text(len(rest))} smaller parts", NO_VALUE, *cells(rest)))
+    return [*rows, ("the whole wait", "", *(f"{told.waited:,.{unit}f}" for told in tolds))]
+
+
+def ahead_rows(told: Why) -> Rows:
+    """Return a row a tenant: who started meanwhile, how many of them came later, and their prompt tokens."""
+    rows = [
+        (ahead.tenant, *map(count_text, (ahead.requests, ahead.came_later, ahead.prompt_tokens)))
+        for ahead in told.ahead[:MOST_ROWS]
+    ]
+    rest = told.ahead[MOST_ROWS:]
+    if rest:
+        sums = [
+            sum(counts) for counts in zip(*((a.requests, a.came_later, a.prompt_tokens) for a in rest), strict=True)
+        ]
+        rows.append((f"{count_text(len(rest))} other tenants", *map(count_text, sums)))
+    return rows
+
+
+def _summary(told: Why) -> str:
+    who = f"Request {told.id} of tenant {told.tenant}"
+    if told.start is not None:
+        if not told.parts:
+            return f"{who} did not wait under {told.policy}."
+        what = f"{who} waited {seconds_text(told.waited)} under {told.policy}"
+    else:
+        why = f" ({told.reason})" if told.reason else ""
+        if not told.parts:
+            return f"{who} was {told.outcome} under {told.policy} as it arrived{why}."
+        what = f"{who} was {told.outcome} under {told.policy} after {seconds_text(told.waited)} in the queue{why}"
+    return f"{what}: {_behind(told)}."
+
+
+def _behind(told: Why) -> str:
+    """Return `9.10 s behind 37 requests of noisy and 1.2 s behind nobody`."""
+    started = {ahead.tenant: ahead.requests for ahead in told.ahead}
+    behind = told.behind()
+    parts: list[str] = []
+    for tenant, seconds in list(behind.items())[:_MOST_TENANTS]:
+        count = started.get(tenant, 0)
+        whose = "its own tenant" if tenant == told.tenant else tenant
+        many = f"{count_text(count)} request{'s' * (count != 1)}" if count else "requests"
+        parts.append(f"{seconds_text(seconds)} behind {many} of {whose}")
+    others = list(behind.values())[_MOST_TENANTS:]
+    if others:
+        parts.append(f"{seconds_text(math.fsum(others))} behind {count_text(len(others))} other tenants")
+    alone = math.fsum(part.seconds for part in told.parts if part.tenant is None)
+    if alone > 0:
+        parts.append(f"{seconds_text(alone)} behind nobody")
+    return list_text(parts)
+
+
+def _by_cause(told: Why) -> dict[str, float]:
+    """Return cause → seconds, longest first."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for part in told.parts:
+        seconds[part.cause].append(part.seconds)
+    sums = {cause: math.fsum(parts) for cause, parts in seconds.items()}
+    return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+
+def _clause(told: Why, cause: str) -> str:
+    """Return what a cause means in this run."""
+    rules = told.rules
+    if cause in ("refused", "memory"):
+        return _refusal(told, own=cause == "refused")
+    clauses = {
+        "demoted": f"it waited behind all others: {rules.shedding} had demoted it "
+        f"{seconds_text(told.demoted_after or 0.0)} after it arrived",
+        "budget": "prompts that went before it took the positions that decodes left of the token budget "
+        f"({count_text(rules.token_budget)})",
+        "partials": f"another prompt was being filled, and the engine fills {count_text(rules.partial_prompts)} at a time",
+        "slots": f"all {count_text(rules.slots)} slots were taken",
+        "eviction": f"the engine evicted somebody ({rules.eviction}), and such an iteration admits nobody",
+        "order": f"the order {rules.order} named nobody",
+        "interval": f"no round of admission was due (admission_interval = {rules.admission_interval})",
+        "boundary": "it waited for the next iteration to begin",
+    }
+    return clauses[cause]
+
+
+def _refusal(told: Why, *, own: bool) -> str:
+    """Return whom memory refused: the request itself, or the one that was longest in its way."""
+    rule = f"the memory rule {told.rules.memory}"
+    refused = [one for one in told.refused if (one.id == told.id) == own]
+    if own:
+        return f"{rule} refused it: {_room(told, refused[0])}"
+    longest = refused[0]
+    if len(refused) == 1:
+        return f"{rule} refused request {longest.id} of {longest.tenant}, which went before it: {_room(told, longest)}"
+    return (
+        f"{rule} refused {count_text(len(refused))} requests that went before it; longest, for "
+        f"{seconds_text(longest.seconds)}, request {longest.id} of {longest.tenant}: {_room(told, longest)}"
+    )
+
+
+def _room(told: Why, refused: Refused) -> str:
+    return (
+        f"a prompt of {count_text(refused.prompt_tokens)} tokens, with {count_text(max(refused.free_tokens, 0))} of "
+        f"{count_text(told.rules.kv_tokens)} KV tokens free at first"
+    )
+
+
+def _decimals(tolds: Sequence[Why]) -> int:
+    """Return how many decimals tell the seconds of these waits apart."""
+    return 2 if max(told.waited for told in tolds) >= 10 else 4
