@@ -24,7 +24,7 @@ POLICIES_IN_A_ROW = 4
 
 def why(
     result: Annotated[
-        str, typer.Argument(metavar="RESULT", help="A journal: the file that compare or simulate wrote with --why.")
+        str, typer.Argument(metavar="RESULT", help="A journal: the file that compare or simulate wrote with --journal.")
     ],
     request: Annotated[str, typer.Argument(metavar="ID", help="The id of the request.")],
     *,

@@ -82,7 +82,6 @@ class Journal:
 
     def __init__(self, scheduler: Scheduler) -> None:
         engine = scheduler.engine
-        scheduler.keeps_names = True
         self._scheduler = scheduler
         self._residents: dict[Sequence, None] = scheduler.residents
         self._slots: int = engine.slots

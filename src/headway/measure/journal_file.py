@@ -33,7 +33,7 @@ FILE_SCHEMA: dict[str, type[pl.DataType]] = {
 
 _PARQUET = b"PAR1"
 _WORDS = {"barrier": BARRIERS, "event": EVENTS}
-_MAKE_ONE = "make one with headway compare ... --why FILE"
+_MAKE_ONE = "make one with headway compare ... --journal FILE"
 
 
 def journal_frame(journal: RunJournal) -> pl.DataFrame:
@@ -152,4 +152,4 @@ def _coded(kind: str) -> pl.Expr:
 
 
 def _damaged(path: Path | str) -> InvalidInput:
-    return InvalidInput(f"{path}: the journal is damaged; make it again with headway compare ... --why FILE")
+    return InvalidInput(f"{path}: the journal is damaged; make it again with headway compare ... --journal FILE")

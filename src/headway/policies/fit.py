@@ -10,7 +10,7 @@ from headway.core.engine import EngineProfile
 
 Line = tuple[float, float, float, float]  # seconds: at rest, for a prefill position, a decode position, a KV token
 
-FORGETTING = 0.995  # weight of an iteration against that of the next one: about the last 200 count
+FORGETTING = 0.97  # weight of an iteration against that of the next one like it; about the last 150 of all kinds count
 _LEAST_NEWS = (1.0 - FORGETTING) / FORGETTING  # variance of a prediction, below which an iteration tells nothing new
 _DOUBT = 25.0  # variance of the prior: a coefficient may be wrong by all of itself where an iteration is by a fifth
 _SMALL = 0.1  # share of a full iteration by which a coefficient may be wrong that the prior takes for small
@@ -53,7 +53,7 @@ class OnlineFit:
         self._sizes: Line = (
             1.0,
             float(engine.token_budget),
-            float(engine.slots * engine.decode_block),
+            float(engine.decode_slots * engine.decode_block),
             float(engine.kv_capacity),
         )
         self._prior: list[Line] = _lines(cost or engine.cost, engine)
@@ -294,7 +294,7 @@ def _lines(cost: CostModel, engine: EngineProfile) -> list[Line]:
 
 def _nearest_line(cost: CostModel, engine: EngineProfile) -> Line:
     """Return the line that is near a cost model, by relative errors, over iterations of all sizes."""
-    block, most = engine.decode_block, engine.slots * engine.decode_block
+    block, most = engine.decode_block, engine.decode_slots * engine.decode_block
     sizes = (1.0, float(engine.token_budget), float(most), float(engine.kv_capacity))
     line: Line = (cost.seconds(engine.token_budget, 0, engine.kv_capacity), 0.0, 0.0, 0.0)
     fit = _Fit(line, sizes)

@@ -7,7 +7,7 @@ from headway.policies.order.fair_share import FairShare
 
 
 class Combined(FairShare):
-    """Who is most urgent of those that fit this iteration, and among the nearly as urgent, which tenant got least?
+    """Who is most urgent of what fits, and of the nearly as urgent, whose tenant got least?
 
     A preset of `fair-share(inner=least-slack(...))` under a cap on what one request may take of an iteration: the cap
     leaves room for short requests beside a long prompt, slack decides between requests, and virtual time between
@@ -19,6 +19,7 @@ class Combined(FairShare):
         alpha: see `least-slack`.
         band: see `least-slack`.
         chunk: the most prompt positions of one request in an iteration.
+        ties: see `least-slack`.
         nesting: see `fair-share`.
         charge: see `fair-share`.
         lift: see `fair-share`.
@@ -31,12 +32,13 @@ class Combined(FairShare):
         alpha: float = -1.0,
         band: float = 0.5,
         chunk: int = 512,
+        ties: str = "arrival",
         nesting: str = "slack-first",
         charge: str = "iteration",
         lift: str = "active",
         w_in: float = 1.0,
         w_out: float = 2.0,
     ) -> None:
-        inner = Spec("least-slack", {"alpha": alpha, "band": band})
+        inner = Spec("least-slack", {"alpha": alpha, "band": band, "ties": ties})
         super().__init__(inner, charge, lift, nesting, w_in, w_out)
         self.chunk_cap = whole("chunk", chunk, 1)

@@ -61,6 +61,7 @@ class FairShare(Order):
         if self.slack_first and not isinstance(self._model, LeastSlack):
             raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
         self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
+        self._by_cache = isinstance(self._model, LeastSlack) and self._model.by_cache
         charge = choice("charge", charge, CHARGES)
         self.times = VirtualTime(
             number("w_in", w_in, 0, 1e6),
@@ -70,6 +71,7 @@ class FairShare(Order):
             lift_waiting=choice("lift", lift, LIFTS) == "waiting",
         )
         self._engine: EngineProfile | None = None
+        self._cached: Callable[[Sequence], int] | None = None
         self._answer: Account | None = None  # whose turn it was when last asked
 
     def attach(self, engine: EngineProfile) -> None:
@@ -79,6 +81,10 @@ class FairShare(Order):
         self._model.chunk_cap = self.chunk_cap
         self._model.attach(engine)
 
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Keep it for the tenants' orders."""
+        self._cached = cached
+
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tenant's queue."""
         account = self.account(seq)
@@ -86,7 +92,7 @@ class FairShare(Order):
         self.times.arrived(seq, account)
         changes = account.order.push(seq, now)
         if self.slack_first:
-            return self.heads.renew(account)
+            return self.heads.renew(account) or self._by_cache
         return changes or not contends
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
@@ -113,6 +119,12 @@ class FairShare(Order):
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
         self.account(seq).order.prefilled(seq, now)
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Ask the order of the tenant that has received least of those with anybody ready; ties by who is first."""
+        accounts = {seq: self.account(seq) for seq in ready}
+        least = min(dict.fromkeys(accounts.values()), key=self.times.time)
+        return least.order.next_ready({seq: None for seq, account in accounts.items() if account is least})
 
     def finished(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
@@ -171,6 +183,8 @@ class FairShare(Order):
                 order.outlook = self._model.outlook  # one iteration model for all
             if self._engine is not None:
                 order.attach(self._engine)
+            if self._cached is not None:
+                order.attach_cache(self._cached)
             account = self.times.accounts[name] = Account(len(self.times.accounts), order)
         return account
 

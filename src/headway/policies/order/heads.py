@@ -59,7 +59,9 @@ class Heads:
         self.several = len(urgent) > 1
         if not urgent:
             return None
-        return min(urgent, key=lambda one: (times.rank(one[1]), one[0][1]))[0][4]
+        entry, account = min(urgent, key=lambda one: (times.rank(one[1]), one[0][1]))
+        order = account.order
+        return order.first_within(space, limit) if isinstance(order, LeastSlack) and order.by_cache else entry[4]
 
 
 def _urgent(account: Account, space: int) -> Entry | None:

@@ -13,18 +13,20 @@ class NeedIndex:
     """A heap for each need, under a tree that knows the first entry of any range of needs.
 
     An entry counts while its sequence waits and bears the entry's mark: who was admitted, left or got another key is
-    dropped when it is met. Cost: O(log needs + log n) an entry or question, and memory for the needs that occur.
+    dropped when it is first, or when too many of them are met. Cost: O(log needs + log n) an entry or question, and
+    memory for the needs that occur.
 
     Args:
         largest: the most positions that anybody needs.
     """
 
-    __slots__ = ("_best", "_heaps", "_size")
+    __slots__ = ("_best", "_covers", "_heaps", "_size")
 
     def __init__(self, largest: int) -> None:
         self._size: int = 1 << (largest - 1).bit_length()  # leaves of the tree: needs 1 .. size
         self._heaps: dict[int, list[Entry]] = {}
         self._best: dict[int, Entry] = {}  # first entry under a node, where there is one
+        self._covers: dict[int, list[int]] = {}  # by need: the nodes that stand for all needs up to it
 
     def push(self, need: int, key: float, seq: Sequence) -> None:
         """Enter a sequence that needs so many positions; entries of it with other marks no longer count."""
@@ -44,17 +46,28 @@ class NeedIndex:
                 return found
             self._drop(found)
 
-    def firsts(self, space: int, band: float, most: int) -> list[Entry]:
-        """Return the entries within `band` of the first one's key, in order, `most` of them at the most."""
+    def firsts(self, space: int, limit: float, most: int) -> list[Entry]:
+        """Return the entries whose key is `limit` or less, in order, `most` of them at the most; nothing is moved."""
         found: list[Entry] = []
-        while len(found) < most:
-            entry = self.first(space)
-            if entry is None or (found and entry[0] > found[0][0] + band):
-                break
-            found.append(entry)
-            self._drop(entry)
-        for entry in found:
-            self.push(entry[3], entry[0], entry[4])
+        best, heaps, size = self._best, self._heaps, self._size
+        ahead = [(best[node], node, 0) for node in self._cover(space) if node in best]  # entry, node, place in its heap
+        heapq.heapify(ahead)
+        gone: dict[int, int] = {}
+        while ahead and len(found) < most and ahead[0][0][0] <= limit:
+            entry, node, place = heapq.heappop(ahead)
+            if node < size:
+                for child in (2 * node, 2 * node + 1):
+                    if child in best:
+                        heapq.heappush(ahead, (best[child], child, 0))
+                continue
+            if _counts(entry):
+                found.append(entry)
+            else:
+                gone[node] = gone.get(node, 0) + 1
+            heap = heaps[node]
+            for child in range(2 * place + 1, min(2 * place + 3, len(heap))):
+                heapq.heappush(ahead, (heap[child], node, child))
+        self._sweep(gone)
         return found
 
     def _root(self, space: int) -> Entry | None:
@@ -63,23 +76,46 @@ class NeedIndex:
         if space >= self._size:
             return best.get(1)
         found: Entry | None = None
+        for node in self._covers.get(space) or self._cover(space):
+            entry = best.get(node)
+            if entry is not None and (found is None or entry < found):
+                found = entry
+        return found
+
+    def _cover(self, space: int) -> list[int]:
+        """Return the nodes that stand for the needs up to `space`; they are remembered."""
+        if space >= self._size:
+            return [1]
+        nodes = self._covers[space] = []
         node = self._size + space
         while node > 1:
             if node & 1:
-                entry = best.get(node - 1)
-                if entry is not None and (found is None or entry < found):
-                    found = entry
+                nodes.append(node - 1)
             node >>= 1
-        return found
+        return nodes
+
+    def _sweep(self, gone: dict[int, int]) -> None:
+        """Clear the heaps in which so many entries that no longer count were met that it pays to look at all."""
+        for node, met in gone.items():
+            heap = self._heaps[node]
+            if met * met > len(heap):
+                heap[:] = [entry for entry in heap if _counts(entry)]
+                heapq.heapify(heap)
+                self._renew(node)
 
     def _drop(self, entry: Entry) -> None:
         """Take out an entry that is the first one of its need."""
-        best = self._best
         node = self._size + entry[3] - 1
         heap = self._heaps[node]
         heapq.heappop(heap)
         while heap and not _counts(heap[0]):
             heapq.heappop(heap)
+        self._renew(node)
+
+    def _renew(self, node: int) -> None:
+        """The heap of a need has changed: renew what the tree knows of it."""
+        best = self._best
+        heap = self._heaps[node]
         if heap:
             best[node] = heap[0]
         else:

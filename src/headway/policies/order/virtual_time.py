@@ -160,10 +160,12 @@ class VirtualTime:
         """Charge an iteration's prompt positions, and book who decodes from now on."""
         for seq, positions in batch.chunks:
             self._fill(seq, positions)
+        for seq in batch.resumed:  # they decode in it already
+            self._join(seq, self.accounts[seq.request.tenant], seq.generated)
         if batch.decodes:
             self.clock += 1
         for seq in batch.joined:
-            self._join(seq, self.accounts[seq.request.tenant])
+            self._join(seq, self.accounts[seq.request.tenant], seq.generated + self.emitted)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
@@ -244,8 +246,7 @@ class VirtualTime:
         account.weight = weight
         account.offset += before - self.time(account)
 
-    def _join(self, seq: Sequence, account: Account) -> None:
-        tokens = seq.generated + self.emitted
+    def _join(self, seq: Sequence, account: Account, tokens: int) -> None:
         paid = self._prepaid.get(seq, 0) - tokens
         if paid > 0:
             self._due[seq] = due = self.clock + -(-paid // self.block)
