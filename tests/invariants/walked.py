@@ -1,151 +1,148 @@
-"""A naive walk: the naive engine notes in every iteration, for everybody, what keeps waiting requests out."""
+"""A naive walk: at every plan of a stepping host, for everybody, what keeps waiting requests out and who is where."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from itertools import pairwise
 
-from headway.core.sequence import Sequence
-from headway.testing.naive import NaiveEngine, NaiveRow
+from headway.core.batch import Batch
+from headway.core.pools import PooledEngine
+from headway.core.request import Request
+from headway.core.scheduler import Scheduler
+from headway.core.sequence import DECODING, DEMOTED, READY, WAITING, Sequence
+
+Seconds = dict[tuple[str, str | None], float]
 
 
 @dataclass(frozen=True)
-class Iteration:
-    """From when to when it ran, why nobody else was in it, whom memory refused, who was filled, and who was there."""
+class Look:
+    """After a plan: why nobody else is in it, whom memory refused, who is filled, and what everybody does.
 
-    began: float
-    end: float
+    `states` has (state, evictions so far) of everybody who has come.
+    """
+
+    time: float
     cause: str
-    first: int | None
-    last: int | None
-    filled: list[tuple[int, int]]
-    residents: list[int]
+    first: Sequence | None
+    last: Sequence | None
+    filled: list[tuple[Sequence, int]]
+    residents: list[Sequence]
+    states: dict[int, tuple[int, int]]
 
 
-class WalkedEngine(NaiveEngine):
-    """Keeps `iterations`. What the order and the memory rule were asked and answered is overheard, not worked out."""
+class WalkedScheduler(Scheduler):
+    """Keeps `looks`. What the order and the memory rule were asked and answered is overheard, not worked out."""
 
-    def run(self) -> list[NaiveRow]:
-        self.iterations_run: list[Iteration] = []
-        self.refused: list[Sequence] = []
-        self.asked = self.holds = self.lost = False
-        self._overhear()
-        return super().run()
+    def __init__(self, engine, order, memory, shedding, eviction, prefill_share=None) -> None:
+        self.looks: list[Look] = []
+        self.seqs: list[Sequence] = []
+        self.streak: list[Sequence] = []  # whom memory refused, with no admission in between
+        self.asked = self.admits_next = self.nobody = False
+        self._overhear(order, memory)
+        super().__init__(engine, order, memory, shedding, eviction, prefill_share)
 
-    def _overhear(self) -> None:
-        fits, next_, push = self.memory.fits, self.order.next, self.order.push
+    def _overhear(self, order, memory) -> None:
+        fits, candidate, next_ = memory.fits, order.candidate, order.next
 
         def overheard_fits(seq, ledger):
             answer = fits(seq, ledger)
             if not answer:
-                self.refused = [*self.refused, seq] if self.tried else [seq]
-                self.tried = True
+                self.streak = [seq] if self.admits_next else [*self.streak, seq]
+            self.admits_next = answer
             return answer
 
-        def overheard_next(now, space, refused):
-            answer = next_(now, space, refused)
-            self.tried = refused is not None
-            if answer is None:
-                self.refused = self.refused if self.tried else []
-                picky = self.order.choosy
-                if refused is None:
-                    self.holds = not (picky and self.filled_now)
-                else:
-                    self.holds = self.memory.steady and not (picky and (self.admitted or self.joined_now))
-            return answer
+        def overheard(ask):
+            def asked(now, space, refused):
+                answer = ask(now, space, refused)
+                self.nobody = self.nobody or (answer is None and refused is None)
+                return answer
 
-        def overheard_push(seq, now):
-            answer = push(seq, now)
-            if answer is not False:
-                self.holds = False
-            return answer
+            return asked
 
-        self.memory.fits, self.order.next, self.order.push = overheard_fits, overheard_next, overheard_push
+        memory.fits, order.candidate, order.next = overheard_fits, overheard(candidate), overheard(next_)
 
-    def _iterate(self) -> bool:
-        self.asked = self.lost = False
-        self.filled_now: list[int] = []
-        self.joined_now: list[int] = []
-        return super()._iterate()
+    def submit(self, request: Request, now: float) -> Sequence:
+        seq = super().submit(request, now)
+        self.seqs.append(seq)
+        return seq
 
-    def _admit(self, space, chunks) -> None:
-        self.asked, self.holds, self.refused = True, False, []
-        super()._admit(space, chunks)
+    def _admit(self, batch: Batch, now: float, space: int) -> None:
+        self.asked, self.streak, self.admits_next, self.nobody = True, [], True, False
+        super()._admit(batch, now, space)
+        if self.nobody and self.admits_next:
+            self.streak = []
 
-    def _fill(self, row, space, chunks) -> int:
-        take = super()._fill(row, space, chunks)
-        if take:
-            self.filled_now.append(row.seq.id)
-        if row.seq.filled == row.seq.prompt:
-            self.holds = False
-            self.joined_now.append(row.seq.id)
-        return take
+    def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
+        self.asked = False
+        batch = super().plan(now, ending)
+        cause = self._cause(batch)
+        refused = self.streak if cause == "memory" or (self.asked and self.waiting) else []
+        filled = batch.chunks if cause == "budget" else [(seq, 1) for seq in self.partials[:1]]
+        states = {seq.id: (seq.state, seq.evictions) for seq in self.seqs}
+        first, last = (refused[0], refused[-1]) if refused else (None, None)
+        self.looks.append(Look(now, cause, first, last, list(filled), list(self.residents), states))
+        return batch
 
-    def _evict(self, row) -> None:
-        self.holds = False
-        super()._evict(row)
-        self.lost = self.lost or row in self._queue()
-
-    def _end(self, row, state, reason=None) -> None:
-        if row in self.residents:
-            self.holds = False
-        super()._end(row, state, reason)
-
-    def _run(self, decoding, chunks) -> None:
-        began, cause = self.now, self._cause(decoding, chunks)
-        refused = self.refused if cause == "memory" or (self.asked and self._queue()) else []
-        filled = [(row.seq.id, tokens) for row, tokens in chunks]
-        if cause == "partials":
-            filled = [(self._partials()[0].seq.id, 1)]
-        residents = [row.seq.id for row in self.residents]
-        super()._run(decoding, chunks)
-        first = refused[0].id if refused else None
-        last = refused[-1].id if refused else None
-        self.iterations_run.append(Iteration(began, self.now, cause, first, last, filled, residents))
-
-    def _cause(self, decoding, chunks) -> str:
+    def _cause(self, batch: Batch) -> str:
         engine = self.engine
-        taken = sum(tokens for _, tokens in chunks)
-        if engine.mode != "prefill-first":
-            taken += sum(tokens for _, tokens in decoding)
-        if self.lost and not self.asked:
+        taken, most = sum(tokens for _, tokens in batch.chunks), engine.token_budget
+        if isinstance(engine, PooledEngine):
+            most = max(math.floor(engine.prompt_share * engine.token_budget), 1)
+        else:
+            taken += batch.decode_positions
+        if batch.evicted and not self.asked:
             return "eviction"
-        if len(self._partials()) >= (engine.partial_prompts or engine.max_sequences):
+        if len(self.partials) >= (engine.partial_prompts or engine.max_sequences):
             return "partials"
         if len(self.residents) >= engine.slots:
             return "slots"
-        if chunks and taken >= engine.token_budget:
+        if batch.chunks and taken >= most:
             return "budget"
-        if not self._queue():
+        if not self.waiting:
             return "boundary"
-        if not self.asked and not self.holds:
+        if not self.asked and not self.blocked:
             return "interval"
-        return "memory" if self.refused else "order"
+        if self.streak:
+            return "memory"
+        return "fit" if self.order.choosy else "order"
 
-    def walk(self, row: int) -> dict[tuple[str, str | None], float]:
-        """Put every second of a request's wait down to a cause and a tenant."""
-        waiting = self.rows[row]
-        end = waiting.finish if math.isnan(waiting.start) else waiting.start
-        seconds: dict[tuple[str, str | None], float] = defaultdict(float)
-        for run in self.iterations_run:
-            span = min(end, run.end) - max(waiting.seq.arrival, run.began)
-            if span <= 0:
-                continue
-            if row == run.first or (run.cause == "memory" and row == run.last):
-                seconds["refused", None] += span
-            elif run.cause == "memory":
-                seconds["memory", self._tenant(run.last)] += span
-            elif run.cause in ("budget", "partials"):
-                for other, tokens in run.filled:
-                    seconds[run.cause, self._tenant(other)] += span * tokens / sum(size for _, size in run.filled)
-            elif run.cause == "slots":
-                for other in run.residents:
-                    seconds["slots", self._tenant(other)] += span / len(run.residents)
-            else:
-                seconds[run.cause, None] += span
-        return dict(seconds)
 
-    def _tenant(self, row: int | None) -> str:
-        assert row is not None
-        return self.requests[row].tenant
+def walk(looks: list[Look], seq: Sequence, end: float) -> dict[tuple[str, int], Seconds]:
+    """Put every second of each wait of a request that ended at `end` down to a cause and a tenant.
+
+    Returns (kind, evictions before it) → seconds.
+    """
+    waits: dict[tuple[str, int], Seconds] = defaultdict(lambda: defaultdict(float))
+    for look, until in pairwise([*looks, None]):
+        over = end if until is None else min(until.time, end)
+        since = max(look.time, seq.arrival)
+        state, evictions = look.states.get(seq.id, (WAITING, 0))  # or it arrives before the next one
+        if over > since and state in (WAITING, DEMOTED, READY):
+            kind = "held" if state == READY else "evicted" if evictions else "start"
+            _blame(waits[kind, evictions], look, seq, state, over - since)
+    return waits
+
+
+def _blame(seconds: Seconds, look: Look, seq: Sequence, state: int, span: float) -> None:
+    def divide(cause: str, among: list[tuple[Sequence, int]]) -> None:
+        for other, size in among:
+            seconds[cause, other.request.tenant] += span * size / sum(size for _, size in among)
+
+    if state == READY:
+        divide("decode_slots", [(one, 1) for one in look.residents if look.states[one.id][0] == DECODING])
+    elif seq is look.first or (look.cause == "memory" and seq is look.last):
+        seconds["refused", None] += span
+    elif state == DEMOTED:
+        seconds["demoted", None] += span
+    elif look.cause == "memory":
+        assert look.last is not None
+        seconds["memory", look.last.request.tenant] += span
+    elif look.cause in ("budget", "partials"):
+        divide(look.cause, look.filled)
+    elif look.cause == "slots":
+        divide("slots", [(one, 1) for one in look.residents])
+    else:
+        seconds[look.cause, None] += span

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 
 from headway.core.batch import Batch
+from headway.core.pools import PooledEngine
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import Sequence
 
@@ -18,24 +19,31 @@ EVICTION = 4  # the iteration evicted, and such a one admits nobody
 MEMORY = 5  # the memory rule refused a candidate, and the order let that block the others
 ORDER = 6  # the order named nobody
 INTERVAL = 7  # it is not one of the iterations in which the engine admits
-BARRIERS = ("open", "partials", "slots", "budget", "eviction", "memory", "order", "interval")
+FIT = 8  # no waiting prompt that a choosy order would take fits the positions that are left
+BARRIERS = ("open", "partials", "slots", "budget", "eviction", "memory", "order", "interval", "fit")
 
 # What happened to one request.
 EVICTED = 0
 RETURNED = 1  # it was admitted again
 DEMOTED = 2
-EVENTS = ("evicted", "returned", "demoted")
+HELD = 3  # its prompt is filled, and it waits for a decode slot
+DECODES = (
+    4  # it has a decode slot; this and `HELD` are noted of everybody where decodes have a pool, and else of nobody
+)
+EVENTS = ("evicted", "returned", "demoted", "held", "decodes")
 
 NOBODY = -1
 _UNKNOWN = -1  # no barrier
+_SETTLED = (OPEN, MEMORY)
 
 
 class Journal:
     """Looks at the scheduler after every plan, and notes what has changed since the last one.
 
-    It changes no plan. A note holds from its boundary to that of the next one, so that for every moment there is one that says what kept
-    waiting requests out. They say the same whether a host takes quiet iterations together or one by one. Cost: O(1) an
-    iteration, and O(1) for each chunk of an iteration that several prompts fill; nothing grows with queue or batch.
+    It changes no plan. A note holds from its boundary to that of the next one, so that for every moment there is one
+    that says what kept waiting requests out. They say the same whether a host takes quiet iterations together or one by
+    one. Cost: O(1) an iteration, and O(1) for each chunk of an iteration that several prompts fill, for each eviction,
+    and, with pools, for each prompt; nothing grows with queue or batch.
 
     A host calls `unsettle` when a plan took KV away, then `planned`, unless the first of the partly filled prompts is
     `filling`; and `rested` for quiet iterations, unless that is so, or they fill no prompt and `settled` is whether
@@ -49,14 +57,16 @@ class Journal:
             boundary, and the KV tokens that were neither taken nor promised then.
         events: notes of three: time, id, what happened to it.
         filling: the prompt that keeps everybody out as long as it is the first of the partly filled ones.
-        settled: whether anybody has to wait for quiet iterations to be like the iteration before; None: they may differ.
+        settled: whether anybody has to wait for quiet iterations to be like the iteration before; None: they may
+            differ.
     """
 
     __slots__ = (
         "_away",
         "_block",
-        "_budget",
+        "_choosy",
         "_demotes",
+        "_filled",
         "_first",
         "_known",
         "_last",
@@ -64,7 +74,9 @@ class Journal:
         "_new",
         "_new_chunks",
         "_new_refusals",
-        "_pausing",
+        "_open_ends",
+        "_pooled",
+        "_prompts",
         "_residents",
         "_scheduler",
         "_settles",
@@ -86,12 +98,15 @@ class Journal:
         self._residents: dict[Sequence, None] = scheduler.residents
         self._slots: int = engine.slots
         self._limit: int = engine.partial_prompts or engine.max_sequences
-        self._budget: int = engine.token_budget
         self._block: int = engine.decode_block
-        self._pausing: bool = engine.mode == "prefill-first"
-        self._settles: bool = engine.admission_interval == 1
+        self._pooled: bool = isinstance(engine, PooledEngine)
+        self._prompts: int = engine.prompt_space(0)  # positions of prompts where nobody decodes
+        self._choosy: bool = scheduler.order.choosy
         self._demotes: bool = scheduler.shedding.demotes
-        self._watches: bool = self._demotes  # for events
+        self._open_ends: bool = self._demotes or self._pooled  # what happens to requests may be news in any iteration
+        self._watches: bool = self._open_ends  # for events
+        self._settles: bool = engine.admission_interval == 1 and not self._pooled
+        self._filled: list[tuple[Sequence, int]] = []  # with pools: prompts of the last iteration, and what comes then
         self._last: int = OPEN
         self._who: Sequence | None = None
         self._first: Sequence | None = None  # whom memory refused first, where that holds
@@ -117,6 +132,8 @@ class Journal:
     def planned(self, now: float, batch: Batch) -> None:
         """See what keeps requests out of the iteration that was planned to begin now, in seconds."""
         scheduler, chunks = self._scheduler, batch.chunks
+        if self._pooled:
+            self._note_slots(now, batch)
         refused = scheduler.refused
         if (
             refused is not None
@@ -136,7 +153,7 @@ class Journal:
             who = partials[0]
         elif len(self._residents) >= self._slots:
             barrier = SLOTS
-        elif chunks and batch.prefill_positions + (0 if self._pausing else batch.decode_positions) >= self._budget:
+        elif chunks and batch.prefill_positions + (0 if self._pooled else batch.decode_positions) >= self._prompts:
             barrier = BUDGET
             if len(chunks) == 1:
                 who = chunks[0][0]
@@ -156,6 +173,8 @@ class Journal:
     def rested(self, now: float) -> None:
         """See what keeps requests out of the quiet iterations that were taken, the first of which began now."""
         scheduler = self._scheduler
+        if self._pooled:
+            self._note_filled(now)
         chunk = scheduler.quiet_chunk
         who: Sequence | None = None
         first: Sequence | None = None
@@ -164,7 +183,7 @@ class Journal:
             who = scheduler.partials[0]
         elif len(self._residents) >= self._slots:
             barrier = SLOTS
-        elif chunk and chunk + scheduler.decodes * self._block >= self._budget:
+        elif chunk and chunk + (0 if self._pooled else scheduler.decodes * self._block) >= self._prompts:
             barrier = BUDGET
             who = scheduler.partials[0]
         elif not scheduler.waiting:
@@ -189,7 +208,9 @@ class Journal:
     def _last_word(self) -> tuple[int, Sequence | None, Sequence | None]:
         """The order's last word, and whom memory refused last and first."""
         first = self._scheduler.refused
-        return (ORDER, None, None) if first is None else (MEMORY, self._scheduler.refused_last, first)
+        if first is None:
+            return FIT if self._choosy else ORDER, None, None
+        return MEMORY, self._scheduler.refused_last, first
 
     def _note(self, now: float, barrier: int, who: Sequence | None, first: Sequence | None) -> None:
         self._last = barrier
@@ -200,7 +221,7 @@ class Journal:
         holds = barrier == PARTIALS and self._limit == 1 and first is None and not self._watches
         self.filling = who if holds else None
         self.settled = None
-        if self._settles and (barrier == OPEN or barrier == MEMORY):
+        if self._settles and barrier in _SETTLED:
             self.settled = barrier == MEMORY
         if first is not None:
             ledger = self._scheduler.ledger
@@ -228,6 +249,19 @@ class Journal:
                 break
             self._known.add(seq)
             self.events.extend((now, seq.id, DEMOTED))
-        self._watches = self._demotes or bool(self._away)
+        self._watches = self._open_ends or bool(self._away)
         if self._watches:
             self.unsettle()
+
+    def _note_slots(self, now: float, batch: Batch) -> None:
+        """Note who has got a decode slot, and who waits for one, since the last plan."""
+        self._note_filled(now)
+        for seq in batch.resumed:
+            self.events.extend((now, seq.id, DECODES))
+        self._filled = [(seq, DECODES) for seq in batch.joined] + [(seq, HELD) for seq in batch.held]
+
+    def _note_filled(self, now: float) -> None:
+        """Prompts of the last planned iteration are filled since now."""
+        for seq, what in self._filled:
+            self.events.extend((now, seq.id, what))
+        self._filled = []

@@ -489,7 +489,7 @@ class Scheduler:
     def _decode_in_slots(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Give free decode slots to those whose prompt is filled, and let everybody with a slot decode."""
         while True:
-            if self.ready:
+            if self.ready and self.decodes < self._decode_slots:
                 self._resume(batch)
             if not self.decodes:
                 return
@@ -693,12 +693,10 @@ class Scheduler:
             if seq is None:
                 # Where prompts took some of the space, a choosy order may name another one in the next iteration.
                 self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
-                if refused is None:
-                    self.refused = None
+                self.refused = None if refused is None else self.refused
                 return
             if residents and not memory.fits(seq, ledger):
-                if refused is None:
-                    self.refused = seq
+                self.refused = seq if refused is None else self.refused
                 refused = self.refused_last = seq
                 continue
             refused = None

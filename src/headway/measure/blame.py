@@ -9,22 +9,21 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import polars as pl
 
 from headway.core.journal import (
     BUDGET,
-    EVICTED,
     EVICTION,
+    FIT,
     INTERVAL,
     MEMORY,
     NOBODY,
     OPEN,
     ORDER,
     PARTIALS,
-    RETURNED,
     SLOTS,
 )
 from headway.measure.journal import RunJournal
+from headway.measure.stays import decoders, holders
 
 _Key = TypeVar("_Key")
 
@@ -37,6 +36,7 @@ _CAUSES = {
     MEMORY: "memory",
     ORDER: "order",
     INTERVAL: "interval",
+    FIT: "fit",
 }
 
 
@@ -69,58 +69,79 @@ class Blame:
         self._row = row
         self._parts: dict[tuple[str, str | None], list[float]] = defaultdict(list)
         self._refused: dict[int, list[float]] = defaultdict(list)
+        self._chunks = [journal.notes["chunk"][name].to_numpy() for name in ("time", "request", "tokens")]
         self.free: dict[int, int] = {}
 
-    @property
-    def seconds(self) -> dict[tuple[str, str | None], float]:
-        """(Cause, tenant in the way or None) → seconds, longest first."""
-        return _sums(self._parts)
+    def parts(self, whole: float) -> dict[tuple[str, str | None], float]:
+        """Return (cause, tenant in the way or None) → seconds, longest first, which add up to `whole` exactly.
+
+        They are rounded to the distance of floating-point numbers at `whole`; what that leaves over, or what the sums
+        of many stretches of time have lost, goes to the longest.
+        """
+        sums = _sums(self._parts)
+        if not sums:
+            return {}
+        unit = math.ulp(whole)
+        units = {key: round(seconds / unit) for key, seconds in sums.items()}
+        units[next(iter(sums))] += round(whole / unit) - sum(units.values())
+        return {key: many * unit for key, many in units.items() if many > 0}
 
     @property
     def refused(self) -> dict[int, float]:
         """Row of a request that memory refused → seconds in which that kept this one out, longest first."""
         return _sums(self._refused)
 
-    def add(self, cause: str, tenant: str | None, seconds: float) -> None:
-        """Put so many seconds down to a cause."""
-        if seconds > 0:
-            self._parts[cause, tenant].append(seconds)
+    def look(self, begin: float, end: float, *, demoted: bool = False) -> None:
+        """Put the time from `begin` to `end`, in which it waited, down to what the notes say.
 
-    def look(self, begin: float, end: float) -> None:
-        """Put the time from `begin` to `end` down to what the notes say."""
-        full: list[_Piece] = []
+        Args:
+            begin: seconds.
+            end: seconds.
+            demoted: it stood behind all others, and unless it was its turn, it is that.
+        """
+        full: list[tuple[float, float]] = []
         for piece in _pieces(self._journal, begin, end):
             seconds = piece.until - piece.since
             if self._row == piece.first or (piece.what == MEMORY and self._row == piece.who):
                 self._refuse(self._row, piece, "refused", None)
+            elif demoted:
+                self._add("demoted", None, seconds)
             elif piece.what == MEMORY:
                 self._refuse(piece.who, piece, "memory", self._tenant(piece.who))
             elif piece.what == SLOTS:
-                full.append(piece)
+                full.append((piece.since, piece.until))
             elif piece.what == BUDGET and piece.who == NOBODY:
                 for tenant, share in self._filled_at(piece.noted):
-                    self.add("budget", tenant, seconds * share)
+                    self._add("budget", tenant, seconds * share)
             else:
-                self.add(_CAUSES[piece.what], None if piece.who == NOBODY else self._tenant(piece.who), seconds)
-        for tenant, seconds in _held(self._journal, full):
-            self.add("slots", tenant, seconds)
+                self._add(_CAUSES[piece.what], None if piece.who == NOBODY else self._tenant(piece.who), seconds)
+        for tenant, seconds in holders(self._journal).share(full):
+            self._add("slots", tenant, seconds)
+
+    def hold(self, begin: float, end: float) -> None:
+        """Put the time from `begin` to `end`, in which it waited for a decode slot, down to those who had one."""
+        for tenant, seconds in decoders(self._journal).share([(begin, end)] if end > begin else []):
+            self._add("decode_slots", tenant, seconds)
+
+    def _add(self, cause: str, tenant: str | None, seconds: float) -> None:
+        if seconds > 0:
+            self._parts[cause, tenant].append(seconds)
 
     def _refuse(self, row: int, piece: _Piece, cause: str, tenant: str | None) -> None:
         self._refused[row].append(piece.until - piece.since)
         self.free.setdefault(row, piece.free)
-        self.add(cause, tenant, piece.until - piece.since)
+        self._add(cause, tenant, piece.until - piece.since)
 
     def _tenant(self, row: int) -> str:
         return self._journal.requests["tenant"][row]
 
     def _filled_at(self, noted: float) -> Iterator[tuple[str, float]]:
         """Yield the tenant of each chunk of an iteration, and its share of the positions."""
-        chunks = self._journal.notes["chunk"]
-        times = chunks["time"].to_numpy()
-        first, last = np.searchsorted(times, noted, "left"), np.searchsorted(times, noted, "right")
-        filled = chunks[int(first) : int(last)]
-        for row, tokens in filled.select("request", "tokens").iter_rows():
-            yield self._tenant(row), tokens / filled["tokens"].sum()
+        times, rows, tokens = self._chunks
+        these = slice(np.searchsorted(times, noted, "left"), np.searchsorted(times, noted, "right"))
+        whole = tokens[these].sum()
+        for row, positions in zip(rows[these].tolist(), tokens[these].tolist(), strict=True):
+            yield self._tenant(row), positions / whole
 
 
 def _sums(parts: dict[_Key, list[float]]) -> dict[_Key, float]:
@@ -142,47 +163,3 @@ def _pieces(journal: RunJournal, begin: float, end: float) -> Iterator[_Piece]:
             yield _Piece(since, time, noted, what, who, *beside)
             since = time
         noted, what, who = time, next_what, next_who
-
-
-def _held(journal: RunJournal, full: list[_Piece]) -> Iterator[tuple[str | None, float]]:
-    """Divide the time in which all slots were taken by the tenants that held them: each moment by requests."""
-    if not full:
-        return
-    edges = np.array([(piece.since, piece.until) for piece in full])
-    lengths = edges[:, 1] - edges[:, 0]
-    before = np.repeat(np.cumsum(lengths), 2)  # seconds of that time that have passed at each edge
-    before[::2] -= lengths
-    stays = journal.requests.drop_nulls("start").rename({"start": "since", "finish": "until"})
-    away = absences(journal)
-    tenants = pl.concat([stays["tenant"], journal.requests["tenant"].gather(away["request"])])
-    sign = np.repeat([1.0, -1.0], [stays.height, away.height])
-    since, until = (
-        np.interp(pl.concat([stays[edge], away[edge]]).fill_null(math.inf).to_numpy(), edges.ravel(), before)
-        for edge in ("since", "until")
-    )
-    held = pl.DataFrame({"tenant": tenants, "seconds": sign * (until - since)}).group_by("tenant", maintain_order=True)
-    shares = held.agg(pl.col("seconds").sum()).filter(pl.col("seconds") > 0)
-    whole = math.fsum(lengths)
-    if shares.is_empty():  # an interrupted run does not know who was there
-        yield None, whole
-    for tenant, seconds in shares.iter_rows():
-        yield tenant, whole * seconds / shares["seconds"].sum()
-
-
-def absences(journal: RunJournal) -> pl.DataFrame:
-    """Return a row an eviction: `request`, and `since` and `until`, the seconds between which it held no memory.
-
-    In order of eviction; `until` is the end of the request where it was not admitted again.
-    """
-    finish = journal.requests["finish"]
-    rows: list[tuple[int, float, float | None]] = []
-    open_: dict[int, int] = {}  # request → its row in the result
-    for time, request, what in journal.notes["event"].iter_rows():
-        if what == EVICTED:
-            open_[request] = len(rows)
-            rows.append((request, time, finish[request]))
-        elif what == RETURNED:
-            place = open_.pop(request)
-            rows[place] = (request, rows[place][1], time)
-    schema = {"request": pl.Int64, "since": pl.Float64, "until": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")

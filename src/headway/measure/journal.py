@@ -27,11 +27,13 @@ class Rules:
     """By which rules a run decided.
 
     Attributes:
-        order: spec of the order; so are `memory`, `shedding` and `eviction`.
+        order: spec of the order, with the reservation that goes before it; `memory`, `shedding` and `eviction` likewise.
         engine: its name.
         slots: requests that may hold KV at once.
         partial_prompts: prompts that may be partly filled at once.
-        token_budget: positions that an iteration may take.
+        token_budget: positions that an iteration may take, and `prompt_positions` those that prompts may: fewer with
+            pools.
+        decode_slots: requests that may decode at once.
         admission_interval: decode iterations from one round of admission to the next.
         kv_tokens: KV tokens that fit.
     """
@@ -44,8 +46,17 @@ class Rules:
     slots: int
     partial_prompts: int
     token_budget: int
+    prompt_positions: int
+    decode_slots: int
     admission_interval: int
     kv_tokens: int
+
+    @property
+    def prompt_limit(self) -> str:
+        """What limits the positions that prompts take: the token budget, or their pool."""
+        if self.prompt_positions == self.token_budget:
+            return f"token_budget = {self.token_budget}"
+        return f"{self.prompt_positions} of {self.token_budget} positions (pools)"
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,31 @@ import polars as pl
 
 from headway.core.errors import InvalidInput
 from headway.core.journal import DEMOTED
-from headway.measure.blame import Blame, absences
+from headway.measure.blame import Blame
 from headway.measure.journal import Rules, RunJournal
+from headway.measure.stays import absences, holds
 
-CAUSES = ("demoted", "refused", "memory", "budget", "partials", "slots", "eviction", "order", "interval", "boundary")
+CAUSES = (
+    "demoted",
+    "refused",
+    "memory",
+    "budget",
+    "fit",
+    "partials",
+    "slots",
+    "decode_slots",
+    "eviction",
+    "order",
+    "interval",
+    "boundary",
+)
 """What a second of waiting can be put down to.
 
 demoted: it stood behind all others; refused: memory refused it; memory: memory refused a request that went before it;
-budget: prompts of others took the positions that decodes leave; partials: as many prompts as may be were partly filled;
-slots: as many requests as can decode were resident; eviction: the iteration evicted; order: the order named nobody;
-interval: no round of admission was due; boundary: nothing but the iteration that was running.
+budget: prompts of others took the positions that they may; fit: no prompt fitted those that were left, for an order
+that looks for such; partials: as many prompts as may be were partly filled; slots: as many requests as may hold memory
+did; decode_slots: as many as may decode did; eviction: the iteration evicted; order: the order named nobody; interval: no
+round of admission was due; boundary: nothing but the iteration that was running.
 """
 
 
@@ -78,29 +93,47 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Stall:
-    """An eviction: when it lost its memory, and how long until it was admitted again or ended, in seconds."""
+class Wait:
+    """One of a request's waits.
 
-    at: float
+    Attributes:
+        kind: "start", from its arrival to when it was first scheduled, or to its end if it never was; "evicted", from an
+            eviction to when it was admitted again, or to its end; "held", with its prompt filled, for a decode slot.
+        since: when it began, in seconds after the arrival.
+        seconds: how long it took.
+        parts: the wait by cause and tenant, longest first; they add up to `seconds` exactly.
+        ahead: who started meanwhile, by tenant, most requests first.
+        refused: whom memory refused meanwhile, longest first.
+    """
+
+    kind: str
+    since: float
     seconds: float
+    parts: tuple[Part, ...]
+    ahead: tuple[Ahead, ...]
+    refused: tuple[Refused, ...]
+
+    def behind(self) -> dict[str, float]:
+        """Return the seconds in which requests of each tenant were in its way, longest first."""
+        seconds: dict[str, float] = defaultdict(float)
+        for part in self.parts:
+            if part.tenant is not None:
+                seconds[part.tenant] += part.seconds
+        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
 @dataclass(frozen=True)
 class Why:
-    """One request's wait under one policy.
+    """One request's waits under one policy.
 
     Attributes:
         id: of the request; `tenant` whose it was, `prompt_tokens` of its prompt.
         policy: the run's policy; `seed` its seed, `rules` by which it decided.
         arrival: seconds.
         start: when it was first scheduled, in seconds; None if never.
-        waited: seconds from arrival to start, or to its end if it never started.
         outcome: how it ended, and `reason` why, where that is not plain.
-        demoted_after: seconds from arrival until it was demoted; None if it was not, or had started.
-        parts: the wait by cause and tenant, longest first; they add up to `waited`.
-        ahead: who started meanwhile, by tenant, most requests first.
-        refused: whom memory refused meanwhile, longest first.
-        stalls: evictions after its start.
+        demoted_after: seconds from arrival until it was demoted; None if it was not.
+        waits: that for its start, and then those after it, in order of time.
     """
 
     id: str
@@ -111,22 +144,10 @@ class Why:
     rules: Rules
     arrival: float
     start: float | None
-    waited: float
     outcome: str
     reason: str | None
     demoted_after: float | None
-    parts: tuple[Part, ...]
-    ahead: tuple[Ahead, ...]
-    refused: tuple[Refused, ...]
-    stalls: tuple[Stall, ...]
-
-    def behind(self) -> dict[str, float]:
-        """Return the seconds in which requests of each tenant were in its way, longest first."""
-        seconds: dict[str, float] = defaultdict(float)
-        for part in self.parts:
-            if part.tenant is not None:
-                seconds[part.tenant] += part.seconds
-        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
+    waits: tuple[Wait, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -134,7 +155,7 @@ class Why:
 
 
 def why(journal: RunJournal, id_: str) -> Why:
-    """Explain the wait of one request. Cost: one look at all requests of the run, and at the notes of its wait.
+    """Explain the waits of one request. Cost: one look at all requests of the run, and at the notes of its waits.
 
     Raises:
         InvalidInput: there is no such request, or the run was interrupted before it ended.
@@ -144,13 +165,13 @@ def why(journal: RunJournal, id_: str) -> Why:
     if request["outcome"] is None:
         raise InvalidInput(f"request '{id_}' had not ended when the run was interrupted; nothing is known of its wait")
     arrival, start = request["arrival"], request["start"]
-    end = request["finish"] if start is None else start
     demotions = journal.notes["event"].filter((pl.col("request") == row) & (pl.col("what") == DEMOTED))["time"]
     demoted = None if demotions.is_empty() else demotions[0]
-    blame = Blame(journal, row)
-    blame.look(arrival, end if demoted is None else demoted)
-    if demoted is not None:
-        blame.add("demoted", None, end - demoted)
+    waits = [_wait(journal, row, "start", arrival, request["finish"] if start is None else start, demoted)]
+    later = [("evicted", absences(journal)), ("held", holds(journal))]
+    for kind, stretches in later:
+        for _, since, until in stretches.filter(pl.col("request") == row).iter_rows():
+            waits.append(_wait(journal, row, kind, since, until))
     return Why(
         id=id_,
         tenant=request["tenant"],
@@ -160,17 +181,32 @@ def why(journal: RunJournal, id_: str) -> Why:
         rules=journal.rules,
         arrival=arrival,
         start=start,
-        waited=end - arrival,
         outcome=request["outcome"],
         reason=request["reason"],
         demoted_after=None if demoted is None else demoted - arrival,
+        waits=(waits[0], *sorted((wait for wait in waits[1:] if wait.seconds > 0), key=lambda wait: wait.since)),
+    )
+
+
+def _wait(journal: RunJournal, row: int, kind: str, begin: float, end: float, demoted: float | None = None) -> Wait:
+    """Explain one wait, from `begin` to `end`; from `demoted` on the request stood behind all others."""
+    blame = Blame(journal, row)
+    if kind == "held":
+        blame.hold(begin, end)
+    else:
+        blame.look(begin, end if demoted is None else demoted)
+        if demoted is not None:
+            blame.look(demoted, end, demoted=True)
+    return Wait(
+        kind=kind,
+        since=begin - journal.requests["arrival"][row],
+        seconds=end - begin,
         parts=tuple(
             Part(cause, _rule(cause, journal.rules), tenant, seconds)
-            for (cause, tenant), seconds in blame.seconds.items()
+            for (cause, tenant), seconds in blame.parts(end - begin).items()
         ),
-        ahead=_ahead(journal.requests, row, arrival, end),
+        ahead=() if kind == "held" else _ahead(journal.requests, row, begin, end),
         refused=_refused(journal.requests, blame),
-        stalls=tuple(Stall(since, until - since) for of, since, until in absences(journal).iter_rows() if of == row),
     )
 
 
@@ -180,9 +216,11 @@ def _rule(cause: str, rules: Rules) -> str | None:
         "demoted": rules.shedding,
         "refused": rules.memory,
         "memory": rules.memory,
-        "budget": f"token_budget = {rules.token_budget}",
+        "budget": rules.prompt_limit,
+        "fit": rules.order,
         "partials": f"partial_prompts = {rules.partial_prompts}",
         "slots": f"max_sequences = {rules.slots}",
+        "decode_slots": f"{rules.decode_slots} decode slots (pools)",
         "eviction": rules.eviction,
         "order": rules.order,
         "interval": f"admission_interval = {rules.admission_interval}",

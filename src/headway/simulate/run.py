@@ -288,9 +288,9 @@ def _journal(host: SimulatedEngine, policy: Policy, outcomes: pl.DataFrame, seed
     """Return what kept waiting requests out, where that was noted."""
     if host.journal is None:
         return None
-    engine = host.scheduler.engine
+    engine, reserve = host.scheduler.engine, policy.shares.reserve
     rules = Rules(
-        order=policy.order_spec,
+        order=policy.order_spec if reserve is None else f"{policy.order_spec}, reserve {reserve}",
         memory=str(policy.memory_on(engine)),
         shedding=str(policy.shedding),
         eviction=str(policy.eviction),
@@ -298,6 +298,8 @@ def _journal(host: SimulatedEngine, policy: Policy, outcomes: pl.DataFrame, seed
         slots=engine.slots,
         partial_prompts=engine.partial_prompts or engine.max_sequences,
         token_budget=engine.token_budget,
+        prompt_positions=engine.prompt_space(0),
+        decode_slots=engine.decode_slots,
         admission_interval=engine.admission_interval,
         kv_tokens=engine.kv_capacity,
     )

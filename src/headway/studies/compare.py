@@ -107,7 +107,9 @@ def compare(
     notes += [*_promise_notes(chosen, first), *once]
     settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
     builder = ComparisonBuilder(settings, notes, agreement)
-    run = partial(simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience)
+    run = partial(
+        simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience, journal=journal
+    )
 
     def prepared() -> Iterator[Run]:
         for seed in runs:
