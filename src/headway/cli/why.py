@@ -17,7 +17,7 @@ from headway.measure.journal import RunJournal
 from headway.measure.journal_file import read_journals
 from headway.measure.why import Why
 from headway.measure.why import why as explain
-from headway.report.why import ahead_rows, parts_rows, side_by_side_rows, why_sentences
+from headway.report.why import ahead_rows, side_by_side_rows, wait_rows, wait_title, why_answer, why_details
 
 POLICIES_IN_A_ROW = 4
 
@@ -69,23 +69,29 @@ def _chosen(journals: list[RunJournal], policy: str | None, seed: int | None) ->
 
 
 def _print(tolds: list[Why]) -> None:
+    """Print the answers first, then where the time went, then what that means."""
     for told in tolds:
-        out.print(Text(" ".join(why_sentences(told))))
-        if told is not tolds[-1]:
-            out.print()
+        out.print(Text(why_answer(told), style="bold"))
     if len(tolds) == 1:
-        (told,) = tolds
-        if told.parts:
-            out.print(
-                plain_table(("why", "behind", "by", "seconds", "share"), parts_rows(told), right=(3, 4), wrap=(0, 1, 2))
-            )
-    else:
+        _print_waits(tolds[0])
+    elif any(told.waits[0].parts for told in tolds):
         for first in range(0, len(tolds), POLICIES_IN_A_ROW):
             some = tolds[first : first + POLICIES_IN_A_ROW]
             heads = ("seconds", "behind", *(told.policy for told in some))
             out.print(plain_table(heads, side_by_side_rows(some), right=range(2, len(heads)), wrap=(0, 1)))
     for told in tolds:
-        if told.ahead:
-            head = "started meanwhile" if len(tolds) == 1 else f"started meanwhile, {told.policy}"
-            heads = (head, "requests", "came later", "prompt tokens")
-            out.print(plain_table(heads, ahead_rows(told), right=(1, 2, 3), wrap=(0,)))
+        under = "" if len(tolds) == 1 else f"{told.policy}: "
+        for line in why_details(told):
+            out.print(Text(f"- {under}{line}", style="dim"))
+
+
+def _print_waits(told: Why) -> None:
+    """Print where the time of each wait of one request went, and who started during the first one."""
+    for wait in told.waits:
+        if wait.parts:
+            head = "why" if wait is told.waits[0] else wait_title(wait)
+            heads = (head, "behind", "by", "seconds", "share")
+            out.print(plain_table(heads, wait_rows(wait), right=(3, 4), wrap=(0, 1, 2)))
+    if told.waits[0].ahead:
+        heads = ("started meanwhile", "requests", "came later", "prompt tokens")
+        out.print(plain_table(heads, ahead_rows(told.waits[0]), right=(1, 2, 3), wrap=(0,)))

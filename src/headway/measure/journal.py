@@ -27,7 +27,8 @@ class Rules:
     """By which rules a run decided.
 
     Attributes:
-        order: spec of the order, with the reservation that goes before it; `memory`, `shedding` and `eviction` likewise.
+        order: spec of the order, with the reservation that goes before it; `memory`, `shedding` and `eviction`
+            likewise.
         engine: its name.
         slots: requests that may hold KV at once.
         partial_prompts: prompts that may be partly filled at once.
@@ -90,7 +91,7 @@ class RunJournal:
         notes: dict[str, pl.DataFrame] = {}
         for kind, schema in NOTE_SCHEMAS.items():
             columns = np.frombuffer(taken[kind]).reshape(-1, len(schema)).T
-            notes[kind] = pl.DataFrame(dict(zip(schema, columns, strict=True))).cast(dict(schema))
+            notes[kind] = pl.DataFrame(dict(zip(schema, columns, strict=True))).cast(pl.Schema(schema))
         requests = outcomes.select(pl.col("id").cast(pl.String), *REQUEST_COLUMNS[1:])
         return cls(policy, seed, rules, requests, notes)
 

@@ -54,7 +54,7 @@ def journal_frame(journal: RunJournal) -> pl.DataFrame:
     )
     notes = [table.with_columns(_worded(kind), pl.lit(kind).alias("kind")) for kind, table in journal.notes.items()]
     run = (pl.lit(journal.policy).alias("policy"), pl.lit(journal.seed, dtype=pl.Int64).alias("seed"))
-    return pl.concat([head, requests, *notes], how="diagonal").with_columns(*run).select(FILE_SCHEMA)
+    return pl.concat([head, requests, *notes], how="diagonal").with_columns(*run).select(*FILE_SCHEMA)
 
 
 def journal_file(frames: Iterable[pl.DataFrame]) -> bytes:
@@ -75,13 +75,14 @@ def read_journals(path: Path | str) -> list[RunJournal]:
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror or error}") from None
     if not content.startswith(_PARQUET):
-        raise InvalidInput(f"{path}: is no journal; {_MAKE_ONE}")
+        what = "was written without a journal" if content.lstrip().startswith(b"{") else "is no journal"
+        raise InvalidInput(f"{path}: {what}; {_MAKE_ONE}")
     try:
         frame = pl.read_parquet(io.BytesIO(content))
     except (PolarsError, PanicException, OSError, ValueError):  # polars panics on some broken files
         raise _damaged(path) from None
     if dict(frame.schema) != FILE_SCHEMA:
-        raise InvalidInput(f"{path}: is a table of something else and no journal; {_MAKE_ONE}")
+        raise InvalidInput(f"{path}: is a table without a journal; {_MAKE_ONE}")
     journals: list[RunJournal] = []
     for run in frame.partition_by("policy", "seed", maintain_order=True):
         try:
@@ -107,7 +108,7 @@ def _run(frame: pl.DataFrame) -> RunJournal:
         "reason",
     )
     notes = {
-        kind: frame.filter(pl.col("kind") == kind).with_columns(_coded(kind)).select(schema).cast(dict(schema))
+        kind: frame.filter(pl.col("kind") == kind).with_columns(_coded(kind)).select(*schema).cast(pl.Schema(schema))
         for kind, schema in NOTE_SCHEMAS.items()
     }
     journal = RunJournal(frame["policy"][0], frame["seed"][0], rules, requests, notes)

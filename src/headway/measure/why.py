@@ -33,8 +33,8 @@ CAUSES = (
 demoted: it stood behind all others; refused: memory refused it; memory: memory refused a request that went before it;
 budget: prompts of others took the positions that they may; fit: no prompt fitted those that were left, for an order
 that looks for such; partials: as many prompts as may be were partly filled; slots: as many requests as may hold memory
-did; decode_slots: as many as may decode did; eviction: the iteration evicted; order: the order named nobody; interval: no
-round of admission was due; boundary: nothing but the iteration that was running.
+did; decode_slots: as many as may decode did; eviction: the iteration evicted; order: the order named nobody; interval:
+no round of admission was due; boundary: nothing but the iteration that was running.
 """
 
 
@@ -97,8 +97,8 @@ class Wait:
     """One of a request's waits.
 
     Attributes:
-        kind: "start", from its arrival to when it was first scheduled, or to its end if it never was; "evicted", from an
-            eviction to when it was admitted again, or to its end; "held", with its prompt filled, for a decode slot.
+        kind: "start", from its arrival to when it was first scheduled, or to its end if it never was; "evicted", from
+            an eviction to when it was admitted again, or to its end; "held", with its prompt filled, for a decode slot.
         since: when it began, in seconds after the arrival.
         seconds: how long it took.
         parts: the wait by cause and tenant, longest first; they add up to `seconds` exactly.

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from headway.measure.why import Refused, Why
+from headway.measure.why import Refused, Wait, Why
 from headway.report.numbers import count_text, list_text, percent_text, seconds_text
 from headway.report.tables import NO_VALUE
 
@@ -18,8 +18,10 @@ CAUSE_NAMES = {
     "refused": "memory refused it",
     "memory": "memory refused one before it",
     "budget": "prompts took the budget",
+    "fit": "no prompt fitted what was left",
     "partials": "another prompt was being filled",
     "slots": "all slots were taken",
+    "decode_slots": "all decode slots were taken",
     "eviction": "the iteration evicted",
     "order": "the order named nobody",
     "interval": "no round of admission was due",
@@ -27,56 +29,80 @@ CAUSE_NAMES = {
 }
 """Causes (`measure.why.CAUSES`) in a table."""
 
+WAIT_NAMES = {"start": "before it started", "evicted": "after an eviction", "held": "for a decode slot"}
+"""Kinds of waits (`measure.why.Wait`) in a heading."""
+
 Rows = list[tuple[str, ...]]
 
 
-def why_sentences(told: Why) -> list[str]:
-    """Return what happened: the wait and behind whom, a sentence for each cause, what the order and evictions did."""
-    lines = [_summary(told)]
-    for cause, seconds in _by_cause(told).items():
-        lines.append(f"For {seconds_text(seconds)} {_clause(told, cause)}.")
-    started = sum(ahead.requests for ahead in told.ahead)
-    later = sum(ahead.came_later for ahead in told.ahead)
+def why_answer(told: Why) -> str:
+    """Return the answer in a sentence: how long it waited, and behind whom."""
+    who, wait = f"Request {told.id} of tenant {told.tenant}", told.waits[0]
+    if told.start is not None:
+        if not wait.parts:
+            return f"{who} did not wait for its start under {told.policy}."
+        what = f"{who} waited {seconds_text(wait.seconds)} under {told.policy}"
+    else:
+        reason = f" ({told.reason})" if told.reason else ""
+        if not wait.parts:
+            return f"{who} was {told.outcome} under {told.policy} as it arrived{reason}."
+        what = f"{who} was {told.outcome} under {told.policy} after {seconds_text(wait.seconds)} in the queue{reason}"
+    return f"{what}: {_behind(told, wait)}."
+
+
+def why_details(told: Why) -> list[str]:
+    """Return a sentence for each cause of its wait, for what the order did, and for the waits after its start."""
+    wait = told.waits[0]
+    lines = [f"{seconds_text(seconds)}: {_clause(told, wait, cause)}." for cause, seconds in _by_cause(wait).items()]
+    started = sum(ahead.requests for ahead in wait.ahead)
+    later = sum(ahead.came_later for ahead in wait.ahead)
     if later:
         lines.append(
-            f"{count_text(started)} requests started in this time; {count_text(later)} of them came later than it, and "
-            f"the order {told.rules.order} let them go first."
+            f"{count_text(started)} request{'s' * (started != 1)} started meanwhile; {count_text(later)} of them came "
+            f"later than it, and {told.rules.order} let them go first."
         )
-    if told.stalls:
-        lost = math.fsum(stall.seconds for stall in told.stalls)
-        times = "once" if len(told.stalls) == 1 else f"{count_text(len(told.stalls))} times"
-        lines.append(
-            f"Later it was evicted {times} ({told.rules.eviction}) and stood still for {seconds_text(lost)} until it "
-            "was admitted again."
-        )
+    for kind, clause in (
+        ("evicted", f"it was evicted {{}} ({told.rules.eviction}) and waited {{}} to be admitted again"),
+        ("held", f"with its prompt filled it waited {{}} for one of {told.rules.decode_slots} decode slots, {{}}"),
+    ):
+        waits = [wait for wait in told.waits[1:] if wait.kind == kind]
+        if waits:
+            times = "once" if len(waits) == 1 else f"{count_text(len(waits))} times"
+            lines.append(f"After its start {clause.format(times, seconds_text(math.fsum(w.seconds for w in waits)))}.")
     return lines
 
 
-def parts_rows(told: Why) -> Rows:
+def wait_rows(wait: Wait) -> Rows:
     """Return a row a cause and tenant: why, behind whom, by which rule, seconds, share; the largest, then the rest."""
-    unit = _decimals((told,))
+    unit = _decimals([wait])
     rows = [
         (
             CAUSE_NAMES[part.cause],
             part.tenant or NO_VALUE,
             part.rule or NO_VALUE,
             f"{part.seconds:,.{unit}f}",
-            percent_text(part.seconds / told.waited),
+            percent_text(part.seconds / wait.seconds),
         )
-        for part in told.parts[:MOST_ROWS]
+        for part in wait.parts[:MOST_ROWS]
     ]
-    rest = told.parts[MOST_ROWS:]
+    rest = wait.parts[MOST_ROWS:]
     if rest:
         seconds = math.fsum(part.seconds for part in rest)
         name = f"{count_text(len(rest))} smaller parts"
-        rows.append((name, NO_VALUE, NO_VALUE, f"{seconds:,.{unit}f}", percent_text(seconds / told.waited)))
+        rows.append((name, NO_VALUE, NO_VALUE, f"{seconds:,.{unit}f}", percent_text(seconds / wait.seconds)))
     return rows
 
 
+def wait_title(wait: Wait) -> str:
+    """Return what a later wait is called: its kind, when it began and how long it took."""
+    return f"{WAIT_NAMES[wait.kind]}, {seconds_text(wait.since)} after it arrived: {seconds_text(wait.seconds)}"
+
+
 def side_by_side_rows(tolds: Sequence[Why]) -> Rows:
-    """Return a row a cause and tenant with a cell of seconds for each policy, and the whole wait last."""
-    unit = _decimals(tolds)
-    seconds = [{(part.cause, part.tenant): part.seconds for part in told.parts} for told in tolds]
+    """Return a row a cause and tenant with a cell of seconds for each policy: the wait for the start, its sum last."""
+    waits = [told.waits[0] for told in tolds]
+    unit = _decimals(waits)
+    seconds = [{(part.cause, part.tenant): part.seconds for part in wait.parts} for wait in waits]
     keys = list(dict.fromkeys(key for parts in seconds for key in parts))
     keys.sort(key=lambda key: -max(parts.get(key, 0.0) for parts in seconds))
 
@@ -88,16 +114,16 @@ def side_by_side_rows(tolds: Sequence[Why]) -> Rows:
     rest = keys[MOST_ROWS:]
     if rest:
         rows.append((f"{count_text(len(rest))} smaller parts", NO_VALUE, *cells(rest)))
-    return [*rows, ("the whole wait", "", *(f"{told.waited:,.{unit}f}" for told in tolds))]
+    return [*rows, ("the whole wait", "", *(f"{wait.seconds:,.{unit}f}" for wait in waits))]
 
 
-def ahead_rows(told: Why) -> Rows:
+def ahead_rows(wait: Wait) -> Rows:
     """Return a row a tenant: who started meanwhile, how many of them came later, and their prompt tokens."""
     rows = [
         (ahead.tenant, *map(count_text, (ahead.requests, ahead.came_later, ahead.prompt_tokens)))
-        for ahead in told.ahead[:MOST_ROWS]
+        for ahead in wait.ahead[:MOST_ROWS]
     ]
-    rest = told.ahead[MOST_ROWS:]
+    rest = wait.ahead[MOST_ROWS:]
     if rest:
         sums = [
             sum(counts) for counts in zip(*((a.requests, a.came_later, a.prompt_tokens) for a in rest), strict=True)
@@ -106,24 +132,10 @@ def ahead_rows(told: Why) -> Rows:
     return rows
 
 
-def _summary(told: Why) -> str:
-    who = f"Request {told.id} of tenant {told.tenant}"
-    if told.start is not None:
-        if not told.parts:
-            return f"{who} did not wait under {told.policy}."
-        what = f"{who} waited {seconds_text(told.waited)} under {told.policy}"
-    else:
-        why = f" ({told.reason})" if told.reason else ""
-        if not told.parts:
-            return f"{who} was {told.outcome} under {told.policy} as it arrived{why}."
-        what = f"{who} was {told.outcome} under {told.policy} after {seconds_text(told.waited)} in the queue{why}"
-    return f"{what}: {_behind(told)}."
-
-
-def _behind(told: Why) -> str:
+def _behind(told: Why, wait: Wait) -> str:
     """Return `9.10 s behind 37 requests of noisy and 1.2 s behind nobody`."""
-    started = {ahead.tenant: ahead.requests for ahead in told.ahead}
-    behind = told.behind()
+    started = {ahead.tenant: ahead.requests for ahead in wait.ahead}
+    behind = wait.behind()
     parts: list[str] = []
     for tenant, seconds in list(behind.items())[:_MOST_TENANTS]:
         count = started.get(tenant, 0)
@@ -133,32 +145,32 @@ def _behind(told: Why) -> str:
     others = list(behind.values())[_MOST_TENANTS:]
     if others:
         parts.append(f"{seconds_text(math.fsum(others))} behind {count_text(len(others))} other tenants")
-    alone = math.fsum(part.seconds for part in told.parts if part.tenant is None)
+    alone = math.fsum(part.seconds for part in wait.parts if part.tenant is None)
     if alone > 0:
         parts.append(f"{seconds_text(alone)} behind nobody")
     return list_text(parts)
 
 
-def _by_cause(told: Why) -> dict[str, float]:
+def _by_cause(wait: Wait) -> dict[str, float]:
     """Return cause → seconds, longest first."""
     seconds: dict[str, list[float]] = defaultdict(list)
-    for part in told.parts:
+    for part in wait.parts:
         seconds[part.cause].append(part.seconds)
     sums = {cause: math.fsum(parts) for cause, parts in seconds.items()}
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
-def _clause(told: Why, cause: str) -> str:
+def _clause(told: Why, wait: Wait, cause: str) -> str:
     """Return what a cause means in this run."""
     rules = told.rules
     if cause in ("refused", "memory"):
-        return _refusal(told, own=cause == "refused")
+        return _refusal(told, wait, own=cause == "refused")
     clauses = {
         "demoted": f"it waited behind all others: {rules.shedding} had demoted it "
         f"{seconds_text(told.demoted_after or 0.0)} after it arrived",
-        "budget": "prompts that went before it took the positions that decodes left of the token budget "
-        f"({count_text(rules.token_budget)})",
-        "partials": f"another prompt was being filled, and the engine fills {count_text(rules.partial_prompts)} at a time",
+        "budget": f"prompts that went before it took all positions that prompts could have ({rules.prompt_limit})",
+        "fit": f"no waiting prompt that {rules.order} would take fitted the positions that were left",
+        "partials": f"another prompt was being filled (partial_prompts = {count_text(rules.partial_prompts)})",
         "slots": f"all {count_text(rules.slots)} slots were taken",
         "eviction": f"the engine evicted somebody ({rules.eviction}), and such an iteration admits nobody",
         "order": f"the order {rules.order} named nobody",
@@ -168,10 +180,10 @@ def _clause(told: Why, cause: str) -> str:
     return clauses[cause]
 
 
-def _refusal(told: Why, *, own: bool) -> str:
+def _refusal(told: Why, wait: Wait, *, own: bool) -> str:
     """Return whom memory refused: the request itself, or the one that was longest in its way."""
     rule = f"the memory rule {told.rules.memory}"
-    refused = [one for one in told.refused if (one.id == told.id) == own]
+    refused = [one for one in wait.refused if (one.id == told.id) == own]
     if own:
         return f"{rule} refused it: {_room(told, refused[0])}"
     longest = refused[0]
@@ -190,6 +202,6 @@ def _room(told: Why, refused: Refused) -> str:
     )
 
 
-def _decimals(tolds: Sequence[Why]) -> int:
+def _decimals(waits: Sequence[Wait]) -> int:
     """Return how many decimals tell the seconds of these waits apart."""
-    return 2 if max(told.waited for told in tolds) >= 10 else 4
+    return 2 if max(wait.seconds for wait in waits) >= 10 else 4
