@@ -15,6 +15,7 @@ from headway.measure.journal import Rules, RunJournal
 from headway.measure.why import CAUSES, Wait, Why, why
 from headway.policies.policy import Policy
 from headway.simulate.engine import SimulatedEngine
+from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
 from tests.invariants.test_shedding import EVERY, promised, with_threshold
 from tests.invariants.test_shedding import RULES as SHEDDING
@@ -144,3 +145,25 @@ def test_a_journal_says_the_same_with_and_without_fast_forward(scenario: Scenari
         assert dataclasses.replace(one, waits=()) == dataclasses.replace(other, waits=())
         for wait, same in zip(one.waits, other.waits, strict=True):
             assert large(parts(wait)) == about(parts(same))
+
+
+@given(OF_CLIENTS | POOLED, ORDERS | SHARING)
+def test_a_journal_changes_nothing(scenario: Scenario, order: str) -> None:
+    chosen = policy(scenario, order)
+    hosts = [
+        SimulatedEngine(
+            chosen.build(scenario.engine, make=RecordingScheduler),
+            iter(scenario.requests),
+            [request.arrival for request in scenario.requests],
+            scenario.outputs,
+            scenario.engine.cost,
+            clients=scenario.clients,
+            patience=scenario.patience,
+            journal=keeps,
+        )
+        for keeps in (False, True)
+    ]
+    assert all(host.run() for host in hosts)
+    plans = [host.scheduler.plans for host in hosts if isinstance(host.scheduler, RecordingScheduler)]
+    assert plans[0] == plans[1]
+    assert hosts[0].now == hosts[1].now

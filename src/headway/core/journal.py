@@ -34,7 +34,6 @@ EVENTS = ("evicted", "returned", "demoted", "held", "decodes")
 
 NOBODY = -1
 _UNKNOWN = -1  # no barrier
-_SETTLED = (OPEN, MEMORY)
 
 
 class Journal:
@@ -79,7 +78,8 @@ class Journal:
         "_prompts",
         "_residents",
         "_scheduler",
-        "_settles",
+        "_settled_by",
+        "_single",
         "_slots",
         "_stuck",
         "_watches",
@@ -105,7 +105,10 @@ class Journal:
         self._demotes: bool = scheduler.shedding.demotes
         self._open_ends: bool = self._demotes or self._pooled  # what happens to requests may be news in any iteration
         self._watches: bool = self._open_ends  # for events
-        self._settles: bool = engine.admission_interval == 1 and not self._pooled
+        self._single: bool = self._limit == 1
+        self._settled_by: list[bool | None] = [None] * len(BARRIERS)
+        if engine.admission_interval == 1 and not self._pooled:
+            self._settled_by[OPEN], self._settled_by[MEMORY] = False, True
         self._filled: list[tuple[Sequence, int]] = []  # with pools: prompts of the last iteration, and what comes then
         self._last: int = OPEN
         self._who: Sequence | None = None
@@ -131,24 +134,25 @@ class Journal:
 
     def planned(self, now: float, batch: Batch) -> None:
         """See what keeps requests out of the iteration that was planned to begin now, in seconds."""
-        scheduler, chunks = self._scheduler, batch.chunks
-        if self._pooled:
-            self._note_slots(now, batch)
+        scheduler, chunks, partials = self._scheduler, batch.chunks, self._scheduler.partials
         refused = scheduler.refused
-        if (
-            refused is not None
-            and refused is self._stuck is scheduler.refused_last
-            and scheduler.waiting
-            and not chunks
-        ):
-            return  # the same again
-        partials = scheduler.partials
-        asked = scheduler.asked_at == now
-        first = refused if asked and scheduler.waiting else None
+        if partials and refused is None and self._single and not (self._watches or batch.evicted):
+            # The most frequent note where prompts are filled one by one; as below, without a call.
+            self.filling = self._who = filling = partials[0]
+            self._last = PARTIALS
+            self._first = self._stuck = self.settled = None
+            self._new += (now, PARTIALS, filling.id)
+            return
         who: Sequence | None = None
-        if batch.evicted and not asked:
+        first: Sequence | None = None
+        if refused is not None and scheduler.waiting:
+            if refused is self._stuck is scheduler.refused_last and not chunks:
+                return  # the same again
+            if scheduler.asked_at == now:
+                first = refused
+        if batch.evicted and scheduler.asked_at != now:
             barrier = EVICTION
-        elif partials and len(partials) >= self._limit:
+        elif len(partials) >= self._limit:
             barrier = PARTIALS
             who = partials[0]
         elif len(self._residents) >= self._slots:
@@ -161,7 +165,7 @@ class Journal:
                 self._note_chunks(now, chunks)
         elif not scheduler.waiting:
             barrier = OPEN
-        elif asked or scheduler.blocked:
+        elif scheduler.asked_at == now or scheduler.blocked:
             barrier, who, first = self._last_word()
         else:
             barrier = INTERVAL
@@ -178,7 +182,7 @@ class Journal:
         chunk = scheduler.quiet_chunk
         who: Sequence | None = None
         first: Sequence | None = None
-        if chunk and self._limit == 1:
+        if chunk and self._single:
             barrier = PARTIALS
             who = scheduler.partials[0]
         elif len(self._residents) >= self._slots:
@@ -218,16 +222,15 @@ class Journal:
         self._first = first
         self._stuck = None
         self._new += (now, barrier, NOBODY if who is None else who.id)
-        holds = barrier == PARTIALS and self._limit == 1 and first is None and not self._watches
-        self.filling = who if holds else None
-        self.settled = None
-        if self._settles and barrier in _SETTLED:
-            self.settled = barrier == MEMORY
-        if first is not None:
-            ledger = self._scheduler.ledger
-            self._new_refusals += (now, first.id, ledger.capacity - ledger.reserved())
-            if self.settled and first is who and not self._watches:
-                self._stuck = first
+        self.settled = self._settled_by[barrier]
+        if first is None:
+            self.filling = who if barrier == PARTIALS and self._single and not self._watches else None
+            return
+        self.filling = None
+        ledger = self._scheduler.ledger
+        self._new_refusals += (now, first.id, ledger.capacity - ledger.reserved())
+        if self.settled and first is who and not self._watches:
+            self._stuck = first
 
     def _note_chunks(self, now: float, chunks: list[tuple[Sequence, int]]) -> None:
         """Note whose prompts fill this iteration, and see to it that its barrier is noted too."""
@@ -236,7 +239,9 @@ class Journal:
             self._new_chunks += (now, seq.id, positions)
 
     def _note_events(self, now: float, batch: Batch) -> None:
-        """Note who was evicted, admitted again or demoted by this plan."""
+        """Note who was evicted, admitted again or demoted by this plan, and, with pools, who decodes."""
+        if self._pooled:
+            self._note_slots(now, batch)
         for seq in batch.evicted:
             self._away.add(seq)
             self.events.extend((now, seq.id, EVICTED))

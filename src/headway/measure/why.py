@@ -220,7 +220,7 @@ def _rule(cause: str, rules: Rules) -> str | None:
         "fit": rules.order,
         "partials": f"partial_prompts = {rules.partial_prompts}",
         "slots": f"max_sequences = {rules.slots}",
-        "decode_slots": f"{rules.decode_slots} decode slots (pools)",
+        "decode_slots": f"decode slots: {rules.decode_slots} (pools)",
         "eviction": rules.eviction,
         "order": rules.order,
         "interval": f"admission_interval = {rules.admission_interval}",
