@@ -113,7 +113,7 @@ def test_no_waiting_prompt_fits_what_is_left():
     host = Host(Policy.of("least-slack"))
     host.submit(5, 6)
     host.step(2)
-    assert host.barriers[0] == (0.0, "fit", NOBODY)
+    assert host.barriers[0] == (0.0, "fit", 0)
 
 
 def test_evicted_and_back():

@@ -41,6 +41,7 @@ class WalkedScheduler(Scheduler):
         self.seqs: list[Sequence] = []
         self.streak: list[Sequence] = []  # whom memory refused, with no admission in between
         self.asked = self.admits_next = self.nobody = False
+        self.word = "interval"
         self._overhear(order, memory)
         super().__init__(engine, order, memory, shedding, eviction, prefill_share)
 
@@ -78,9 +79,11 @@ class WalkedScheduler(Scheduler):
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
         self.asked = False
         batch = super().plan(now, ending)
+        if self.asked:
+            self.word = "interval"  # unless the order had the last word
         cause = self._cause(batch)
         refused = self.streak if cause == "memory" or (self.asked and self.waiting) else []
-        filled = batch.chunks if cause == "budget" else [(seq, 1) for seq in self.partials[:1]]
+        filled = batch.chunks if cause in ("budget", "fit") else [(seq, 1) for seq in self.partials[:1]]
         states = {seq.id: (seq.state, seq.evictions) for seq in self.seqs}
         first, last = (refused[0], refused[-1]) if refused else (None, None)
         self.looks.append(Look(now, cause, first, last, list(filled), list(self.residents), states))
@@ -102,12 +105,11 @@ class WalkedScheduler(Scheduler):
         if batch.chunks and taken >= most:
             return "budget"
         if not self.waiting:
+            self.word = "interval"
             return "boundary"
-        if not self.asked and not self.blocked:
-            return "interval"
-        if self.streak:
-            return "memory"
-        return "fit" if self.order.choosy else "order"
+        if self.asked:
+            self.word = "memory" if self.streak else "fit" if self.order.choosy else "order"
+        return self.word  # between two rounds of admission that of the last one
 
 
 def walk(looks: list[Look], seq: Sequence, end: float) -> dict[tuple[str, int], Seconds]:
@@ -140,7 +142,7 @@ def _blame(seconds: Seconds, look: Look, seq: Sequence, state: int, span: float)
     elif look.cause == "memory":
         assert look.last is not None
         seconds["memory", look.last.request.tenant] += span
-    elif look.cause in ("budget", "partials"):
+    elif look.cause in ("budget", "fit", "partials") and look.filled:
         divide(look.cause, look.filled)
     elif look.cause == "slots":
         divide("slots", [(one, 1) for one in look.residents])

@@ -18,7 +18,9 @@ BUDGET = 3  # chunks of prompts take all positions that decodes leave
 EVICTION = 4  # the iteration evicted, and such a one admits nobody
 MEMORY = 5  # the memory rule refused a candidate, and the order let that block the others
 ORDER = 6  # the order named nobody
-INTERVAL = 7  # it is not one of the iterations in which the engine admits
+INTERVAL = (
+    7  # the engine holds no round of admission now; where the last one ended with ORDER, MEMORY or FIT, that counts
+)
 FIT = 8  # no waiting prompt that a choosy order would take fits the positions that are left
 BARRIERS = ("open", "partials", "slots", "budget", "eviction", "memory", "order", "interval", "fit")
 
@@ -34,6 +36,7 @@ EVENTS = ("evicted", "returned", "demoted", "held", "decodes")
 
 NOBODY = -1
 _UNKNOWN = -1  # no barrier
+_NO_ROUND = (INTERVAL, None, None)
 
 
 class Journal:
@@ -50,7 +53,7 @@ class Journal:
 
     Attributes:
         barriers: notes of three: time in seconds, barrier, and a request's id or `NOBODY`: whom memory refused last
-            (`MEMORY`), or whose prompt was being filled (`PARTIALS`, and `BUDGET` where it was one alone).
+            (`MEMORY`), or whose prompt was being filled (`PARTIALS`, and `BUDGET` and `FIT` where it was one alone).
         chunks: notes of three: time, id and positions, where several prompts filled an iteration.
         refusals: notes of three, each beside one of `barriers`: time, id of the first whom memory refused at that
             boundary, and the KV tokens that were neither taken nor promised then.
@@ -84,6 +87,7 @@ class Journal:
         "_stuck",
         "_watches",
         "_who",
+        "_word",
         "barriers",
         "chunks",
         "events",
@@ -112,6 +116,7 @@ class Journal:
         self._filled: list[tuple[Sequence, int]] = []  # with pools: prompts of the last iteration, and what comes then
         self._last: int = OPEN
         self._who: Sequence | None = None
+        self._word: tuple[int, Sequence | None, Sequence | None] | None = None  # with which the last round ended
         self._first: Sequence | None = None  # whom memory refused first, where that holds
         self._stuck: Sequence | None = None  # the only one whom memory refused, and nothing else kept anybody out
         self._away: set[Sequence] = set()  # evicted, and not back
@@ -140,17 +145,20 @@ class Journal:
             # The most frequent note where prompts are filled one by one; as below, without a call.
             self.filling = self._who = filling = partials[0]
             self._last = PARTIALS
-            self._first = self._stuck = self.settled = None
+            self._first = self._stuck = self._word = self.settled = None
             self._new += (now, PARTIALS, filling.id)
             return
         who: Sequence | None = None
         first: Sequence | None = None
+        asked = scheduler.asked_at == now
+        if asked:
+            self._word = None
         if refused is not None and scheduler.waiting:
             if refused is self._stuck is scheduler.refused_last and not chunks:
                 return  # the same again
-            if scheduler.asked_at == now:
+            if asked:
                 first = refused
-        if batch.evicted and scheduler.asked_at != now:
+        if batch.evicted and not asked:
             barrier = EVICTION
         elif len(partials) >= self._limit:
             barrier = PARTIALS
@@ -159,16 +167,13 @@ class Journal:
             barrier = SLOTS
         elif chunks and batch.prefill_positions + (0 if self._pooled else batch.decode_positions) >= self._prompts:
             barrier = BUDGET
-            if len(chunks) == 1:
-                who = chunks[0][0]
-            else:
-                self._note_chunks(now, chunks)
+            who = self._filled_by(now, chunks)
         elif not scheduler.waiting:
-            barrier = OPEN
-        elif scheduler.asked_at == now or scheduler.blocked:
-            barrier, who, first = self._last_word()
+            barrier, self._word = OPEN, None
         else:
-            barrier = INTERVAL
+            barrier, who, first = self._last_word(asked=asked)
+            if barrier == FIT and chunks:
+                who = self._filled_by(now, chunks)
         if barrier != self._last or who is not self._who or first is not self._first:
             self._note(now, barrier, who, first)
         if self._watches or batch.evicted:
@@ -191,11 +196,11 @@ class Journal:
             barrier = BUDGET
             who = scheduler.partials[0]
         elif not scheduler.waiting:
-            barrier = OPEN
-        elif scheduler.blocked:
-            barrier, who, first = self._last_word()
+            barrier, self._word = OPEN, None
         else:
-            barrier = INTERVAL
+            barrier, who, first = self._last_word(asked=False)
+            if barrier == FIT and chunk:
+                who = scheduler.partials[0]
         if barrier != self._last or who is not self._who or first is not self._first:
             self._note(now, barrier, who, first)
 
@@ -209,12 +214,17 @@ class Journal:
             notes.fromlist(new)
             new.clear()
 
-    def _last_word(self) -> tuple[int, Sequence | None, Sequence | None]:
-        """The order's last word, and whom memory refused last and first."""
-        first = self._scheduler.refused
-        if first is None:
-            return FIT if self._choosy else ORDER, None, None
-        return MEMORY, self._scheduler.refused_last, first
+    def _last_word(self, *, asked: bool) -> tuple[int, Sequence | None, Sequence | None]:
+        """Return with what the round of admission ended, which was held now or before, and whom memory refused in it.
+
+        That is a barrier, who was refused last, and who first.
+        """
+        if asked:
+            first = self._scheduler.refused
+            self._word = (FIT if self._choosy else ORDER, None, None)
+            if first is not None:
+                self._word = (MEMORY, self._scheduler.refused_last, first)
+        return self._word or _NO_ROUND
 
     def _note(self, now: float, barrier: int, who: Sequence | None, first: Sequence | None) -> None:
         self._last = barrier
@@ -232,11 +242,14 @@ class Journal:
         if self.settled and first is who and not self._watches:
             self._stuck = first
 
-    def _note_chunks(self, now: float, chunks: list[tuple[Sequence, int]]) -> None:
-        """Note whose prompts fill this iteration, and see to it that its barrier is noted too."""
+    def _filled_by(self, now: float, chunks: list[tuple[Sequence, int]]) -> Sequence | None:
+        """Return whose prompt alone fills this iteration; or note those of several, and that its barrier is news."""
+        if len(chunks) == 1:
+            return chunks[0][0]
         self._last = _UNKNOWN
         for seq, positions in chunks:
             self._new_chunks += (now, seq.id, positions)
+        return None
 
     def _note_events(self, now: float, batch: Batch) -> None:
         """Note who was evicted, admitted again or demoted by this plan, and, with pools, who decodes."""

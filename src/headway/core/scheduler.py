@@ -450,11 +450,6 @@ class Scheduler:
         if ledger.used > self.kv_peak:
             self.kv_peak = ledger.used
 
-    @property
-    def blocked(self) -> bool:
-        """Whether the order's last word, a refusal or "nobody", holds until something happens."""
-        return self._blocked
-
     def steady_until(self) -> float:
         """Until when, in seconds, need a host with nothing to run not ask again, unless something arrives?"""
         return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())

@@ -110,9 +110,9 @@ class Blame:
                 self._refuse(piece.who, piece, "memory", self._tenant(piece.who))
             elif piece.what == SLOTS:
                 full.append((piece.since, piece.until))
-            elif piece.what == BUDGET and piece.who == NOBODY:
+            elif piece.what in (BUDGET, FIT) and piece.who == NOBODY:
                 for tenant, share in self._filled_at(piece.noted):
-                    self._add("budget", tenant, seconds * share)
+                    self._add(_CAUSES[piece.what], tenant, seconds * share)
             else:
                 self._add(_CAUSES[piece.what], None if piece.who == NOBODY else self._tenant(piece.who), seconds)
         for tenant, seconds in holders(self._journal).share(full):
@@ -135,11 +135,13 @@ class Blame:
     def _tenant(self, row: int) -> str:
         return self._journal.requests["tenant"][row]
 
-    def _filled_at(self, noted: float) -> Iterator[tuple[str, float]]:
-        """Yield the tenant of each chunk of an iteration, and its share of the positions."""
+    def _filled_at(self, noted: float) -> Iterator[tuple[str | None, float]]:
+        """Yield the tenant of each chunk of an iteration, and its share of the positions; nobody's where none."""
         times, rows, tokens = self._chunks
         these = slice(np.searchsorted(times, noted, "left"), np.searchsorted(times, noted, "right"))
         whole = tokens[these].sum()
+        if not whole:
+            yield None, 1.0
         for row, positions in zip(rows[these].tolist(), tokens[these].tolist(), strict=True):
             yield self._tenant(row), positions / whole
 

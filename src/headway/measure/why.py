@@ -34,7 +34,8 @@ demoted: it stood behind all others; refused: memory refused it; memory: memory 
 budget: prompts of others took the positions that they may; fit: no prompt fitted those that were left, for an order
 that looks for such; partials: as many prompts as may be were partly filled; slots: as many requests as may hold memory
 did; decode_slots: as many as may decode did; eviction: the iteration evicted; order: the order named nobody; interval:
-no round of admission was due; boundary: nothing but the iteration that was running.
+no round of admission was due, and the last one had refused nobody; boundary: nothing but the iteration that was
+running. Between two rounds of admission that counts with which the last one ended.
 """
 
 

@@ -57,9 +57,12 @@ def why_details(told: Why) -> list[str]:
     started = sum(ahead.requests for ahead in wait.ahead)
     later = sum(ahead.came_later for ahead in wait.ahead)
     if later:
+        decided = f"were let go first by {told.rules.order}"
+        if told.demoted_after is not None:
+            decided = "went first, by the order or since it was demoted"
         lines.append(
             f"{count_text(started)} request{'s' * (started != 1)} started meanwhile; {count_text(later)} of them came "
-            f"later than it, and {told.rules.order} let them go first."
+            f"later than it and {decided}."
         )
     for kind, clause in (
         ("evicted", f"it was evicted {{}} ({told.rules.eviction}) and waited {{}} to be admitted again"),
@@ -145,7 +148,10 @@ def _behind(told: Why, wait: Wait) -> str:
     others = list(behind.values())[_MOST_TENANTS:]
     if others:
         parts.append(f"{seconds_text(math.fsum(others))} behind {count_text(len(others))} other tenants")
-    alone = math.fsum(part.seconds for part in wait.parts if part.tenant is None)
+    demoted = math.fsum(part.seconds for part in wait.parts if part.cause == "demoted")
+    if demoted > 0:
+        parts.append(f"{seconds_text(demoted)} behind all others, demoted")
+    alone = math.fsum(part.seconds for part in wait.parts if part.tenant is None and part.cause != "demoted")
     if alone > 0:
         parts.append(f"{seconds_text(alone)} behind nobody")
     return list_text(parts)
@@ -174,7 +180,8 @@ def _clause(told: Why, wait: Wait, cause: str) -> str:
         "slots": f"all {count_text(rules.slots)} slots were taken",
         "eviction": f"the engine evicted somebody ({rules.eviction}), and such an iteration admits nobody",
         "order": f"the order {rules.order} named nobody",
-        "interval": f"no round of admission was due (admission_interval = {rules.admission_interval})",
+        "interval": "no round of admission was due, and the last one had refused nobody "
+        f"(admission_interval = {rules.admission_interval})",
         "boundary": "it waited for the next iteration to begin",
     }
     return clauses[cause]
