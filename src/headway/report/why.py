@@ -148,12 +148,12 @@ def _behind(told: Why, wait: Wait) -> str:
     others = list(behind.values())[_MOST_TENANTS:]
     if others:
         parts.append(f"{seconds_text(math.fsum(others))} behind {count_text(len(others))} other tenants")
-    demoted = math.fsum(part.seconds for part in wait.parts if part.cause == "demoted")
-    if demoted > 0:
-        parts.append(f"{seconds_text(demoted)} behind all others, demoted")
-    alone = math.fsum(part.seconds for part in wait.parts if part.tenant is None and part.cause != "demoted")
-    if alone > 0:
-        parts.append(f"{seconds_text(alone)} behind nobody")
+    alone = {part.cause: part.seconds for part in wait.parts if part.tenant is None}
+    for cause, how in (("refused", "refused by memory"), ("demoted", "behind all others, demoted")):
+        if cause in alone:
+            parts.append(f"{seconds_text(alone.pop(cause))} {how}")
+    if alone:
+        parts.append(f"{seconds_text(math.fsum(alone.values()))} behind nobody")
     return list_text(parts)
 
 
