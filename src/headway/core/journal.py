@@ -70,6 +70,7 @@ class Journal:
         "_demotes",
         "_filled",
         "_first",
+        "_free",
         "_known",
         "_last",
         "_limit",
@@ -80,8 +81,10 @@ class Journal:
         "_pooled",
         "_prompts",
         "_residents",
+        "_rounds",
         "_scheduler",
         "_settled_by",
+        "_several",
         "_single",
         "_slots",
         "_stuck",
@@ -109,6 +112,9 @@ class Journal:
         self._demotes: bool = scheduler.shedding.demotes
         self._open_ends: bool = self._demotes or self._pooled  # what happens to requests may be news in any iteration
         self._watches: bool = self._open_ends  # for events
+        self._rounds: bool = engine.admission_interval > 1
+        self._free: int = 0  # KV tokens in the last round, where a word may stand between two
+        self._several: bool = False  # prompts shared the last iteration in which nobody fitted
         self._single: bool = self._limit == 1
         self._settled_by: list[bool | None] = [None] * len(BARRIERS)
         if engine.admission_interval == 1 and not self._pooled:
@@ -158,6 +164,8 @@ class Journal:
                 return  # the same again
             if asked:
                 first = refused
+                if self._rounds:
+                    self._free = scheduler.ledger.capacity - scheduler.ledger.reserved()
         if batch.evicted and not asked:
             barrier = EVICTION
         elif len(partials) >= self._limit:
@@ -171,9 +179,7 @@ class Journal:
         elif not scheduler.waiting:
             barrier, self._word = OPEN, None
         else:
-            barrier, who, first = self._last_word(asked=asked)
-            if barrier == FIT and chunks:
-                who = self._filled_by(now, chunks)
+            barrier, who, first = self._last_word(now, chunks, asked=asked)
         if barrier != self._last or who is not self._who or first is not self._first:
             self._note(now, barrier, who, first)
         if self._watches or batch.evicted:
@@ -198,9 +204,8 @@ class Journal:
         elif not scheduler.waiting:
             barrier, self._word = OPEN, None
         else:
-            barrier, who, first = self._last_word(asked=False)
-            if barrier == FIT and chunk:
-                who = scheduler.partials[0]
+            chunks = [(scheduler.partials[0], chunk)] if chunk else []
+            barrier, who, first = self._last_word(now, chunks, asked=False)
         if barrier != self._last or who is not self._who or first is not self._first:
             self._note(now, barrier, who, first)
 
@@ -214,17 +219,27 @@ class Journal:
             notes.fromlist(new)
             new.clear()
 
-    def _last_word(self, *, asked: bool) -> tuple[int, Sequence | None, Sequence | None]:
+    def _last_word(
+        self, now: float, chunks: list[tuple[Sequence, int]], *, asked: bool
+    ) -> tuple[int, Sequence | None, Sequence | None]:
         """Return with what the round of admission ended, which was held now or before, and whom memory refused in it.
 
-        That is a barrier, who was refused last, and who first.
+        That is a barrier, who was refused last, or whose prompt takes the positions that nobody fits, and who was
+        refused first.
         """
         if asked:
             first = self._scheduler.refused
             self._word = (FIT if self._choosy else ORDER, None, None)
             if first is not None:
                 self._word = (MEMORY, self._scheduler.refused_last, first)
-        return self._word or _NO_ROUND
+        barrier, who, first = self._word or _NO_ROUND
+        if barrier == FIT:
+            if chunks:
+                who = self._filled_by(now, chunks)
+            elif self._several:
+                self._last = _UNKNOWN
+            self._several = len(chunks) > 1
+        return barrier, who, first
 
     def _note(self, now: float, barrier: int, who: Sequence | None, first: Sequence | None) -> None:
         self._last = barrier
@@ -238,7 +253,8 @@ class Journal:
             return
         self.filling = None
         ledger = self._scheduler.ledger
-        self._new_refusals += (now, first.id, ledger.capacity - ledger.reserved())
+        free = self._free if self._rounds else ledger.capacity - ledger.reserved()
+        self._new_refusals += (now, first.id, free)
         if self.settled and first is who and not self._watches:
             self._stuck = first
 
