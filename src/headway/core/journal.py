@@ -71,6 +71,7 @@ class Journal:
         "_filled",
         "_first",
         "_free",
+        "_free_for",
         "_known",
         "_last",
         "_limit",
@@ -113,7 +114,9 @@ class Journal:
         self._open_ends: bool = self._demotes or self._pooled  # what happens to requests may be news in any iteration
         self._watches: bool = self._open_ends  # for events
         self._rounds: bool = engine.admission_interval > 1
-        self._free: int = 0  # KV tokens in the last round, where a word may stand between two
+        # Where the word of a round stands until the next one: whom memory refused first, and the KV tokens then free.
+        self._free_for: Sequence | None = None
+        self._free: int = 0
         self._several: bool = False  # prompts shared the last iteration in which nobody fitted
         self._single: bool = self._limit == 1
         self._settled_by: list[bool | None] = [None] * len(BARRIERS)
@@ -164,8 +167,8 @@ class Journal:
                 return  # the same again
             if asked:
                 first = refused
-                if self._rounds:
-                    self._free = scheduler.ledger.capacity - scheduler.ledger.reserved()
+                if self._rounds and refused is not self._free_for:
+                    self._free_for, self._free = refused, scheduler.ledger.capacity - scheduler.ledger.reserved()
         if batch.evicted and not asked:
             barrier = EVICTION
         elif len(partials) >= self._limit:
