@@ -26,9 +26,9 @@ class Host:
         self.now = 0.0
         self.ids = 0
 
-    def submit(self, *prompts: int, slo: Slo | None = None) -> None:
+    def submit(self, *prompts: int, tenant: str = "a", slo: Slo | None = None) -> None:
         for prompt in prompts:
-            self.scheduler.submit(Request(self.ids, self.now, prompt, slo=slo), self.now)
+            self.scheduler.submit(Request(self.ids, self.now, prompt, tenant=tenant, slo=slo), self.now)
             self.ids += 1
 
     def step(self, iterations: int = 1, finished: tuple[int, ...] = ()) -> None:
@@ -65,9 +65,10 @@ def test_nothing_keeps_anybody_out_of_an_engine_with_room():
     assert host.barriers == []  # as it is before the first note
 
 
-def test_one_prompt_takes_the_budget():
+def test_prompts_take_the_budget():
     host = Host(Policy.of("fcfs"))
-    host.submit(20, 5)
+    host.submit(20)
+    host.submit(5, tenant="b")
     host.step(3)
     assert host.barriers == [(0.0, "budget", 0), (2.0, "budget", NOBODY)]
     assert list(host.journal.chunks) == [2.0, 0, 4, 2.0, 1, 4]  # the end of one, the beginning of the other
@@ -77,7 +78,7 @@ def test_as_many_prompts_as_may_be_are_partly_filled():
     host = Host(Policy.of("fcfs"), made(partial_prompts=1, chunk_cap=4))
     host.submit(12, 4)
     host.step(3)
-    assert host.barriers == [(0.0, "partials", 0), (2.0, "budget", NOBODY)]
+    assert host.barriers == [(0.0, "partials", 0), (2.0, "budget", 0)]
 
 
 def test_all_slots_are_taken():
@@ -147,3 +148,11 @@ def test_with_pools_everybodys_decode_slot_is_noted():
 @pytest.mark.parametrize("words", [BARRIERS, EVENTS])
 def test_every_code_has_a_word_of_its_own(words: tuple[str, ...]):
     assert len(set(words)) == len(words)
+
+
+def test_prompts_of_one_tenant_take_the_budget_and_are_noted_once():
+    host = Host(Policy.of("fcfs"))
+    host.submit(20, 5, 9)
+    host.step(3)
+    assert host.barriers == [(0.0, "budget", 0)]
+    assert list(host.journal.chunks) == []

@@ -53,8 +53,9 @@ class Journal:
 
     Attributes:
         barriers: notes of three: time in seconds, barrier, and a request's id or `NOBODY`: whom memory refused last
-            (`MEMORY`), or whose prompt was being filled (`PARTIALS`, and `BUDGET` and `FIT` where it was one alone).
-        chunks: notes of three: time, id and positions, where several prompts filled an iteration.
+            (`MEMORY`), whose prompt was being filled (`PARTIALS`), or anyone of the tenant whose prompts were (`BUDGET`
+            and `FIT`, where they were of one tenant).
+        chunks: notes of three: time, id and positions, where prompts of several tenants filled an iteration.
         refusals: notes of three, each beside one of `barriers`: time, id of the first whom memory refused at that
             boundary, and the KV tokens that were neither taken nor promised then.
         events: notes of three: time, id, what happened to it.
@@ -148,8 +149,8 @@ class Journal:
 
     def planned(self, now: float, batch: Batch) -> None:
         """See what keeps requests out of the iteration that was planned to begin now, in seconds."""
-        scheduler, chunks, partials = self._scheduler, batch.chunks, self._scheduler.partials
-        refused = scheduler.refused
+        scheduler = self._scheduler
+        partials, refused = scheduler.partials, scheduler.refused
         if partials and refused is None and self._single and not (self._watches or batch.evicted):
             # The most frequent note where prompts are filled one by one; as below, without a call.
             self.filling = self._who = filling = partials[0]
@@ -157,6 +158,7 @@ class Journal:
             self._first = self._stuck = self._word = self.settled = None
             self._new += (now, PARTIALS, filling.id)
             return
+        chunks = batch.chunks
         who: Sequence | None = None
         first: Sequence | None = None
         asked = scheduler.asked_at == now
@@ -203,7 +205,7 @@ class Journal:
             barrier = SLOTS
         elif chunk and chunk + (0 if self._pooled else scheduler.decodes * self._block) >= self._prompts:
             barrier = BUDGET
-            who = scheduler.partials[0]
+            who = self._filled_by(now, [(scheduler.partials[0], chunk)])
         elif not scheduler.waiting:
             barrier, self._word = OPEN, None
         else:
@@ -241,7 +243,7 @@ class Journal:
                 who = self._filled_by(now, chunks)
             elif self._several:
                 self._last = _UNKNOWN
-            self._several = len(chunks) > 1
+            self._several = who is None and bool(chunks)
         return barrier, who, first
 
     def _note(self, now: float, barrier: int, who: Sequence | None, first: Sequence | None) -> None:
@@ -262,9 +264,17 @@ class Journal:
             self._stuck = first
 
     def _filled_by(self, now: float, chunks: list[tuple[Sequence, int]]) -> Sequence | None:
-        """Return whose prompt alone fills this iteration; or note those of several, and that its barrier is news."""
-        if len(chunks) == 1:
-            return chunks[0][0]
+        """Return one of the requests whose prompts fill this iteration, where they are of one tenant.
+
+        Otherwise note their chunks, and that the iteration's barrier is news.
+        """
+        tenant = chunks[0][0].request.tenant
+        for seq, _ in chunks:
+            if seq.request.tenant != tenant:
+                break
+        else:
+            who = self._who  # if it is that tenant's too, nothing has changed
+            return who if who is not None and who.request.tenant == tenant else chunks[0][0]
         self._last = _UNKNOWN
         for seq, positions in chunks:
             self._new_chunks += (now, seq.id, positions)
