@@ -49,9 +49,15 @@ class Kept(RecordingScheduler):
 
 
 def scheduler(scenario: Scenario, order: str, rule: str) -> Kept:
-    spec = order if order.startswith(("fcfs", "shortest", *OTHERS)) else f"{order.rstrip(')')}, threshold=20)"
-    spec = "psf(threshold=20)" if order == "psf" else spec
-    return Kept(scenario.engine, *Policy.of(spec, shedding=rule, eviction=scenario.eviction).rules(scenario.engine))
+    chosen = Policy.of(with_threshold(order), shedding=rule, eviction=scenario.eviction)
+    return Kept(scenario.engine, *chosen.rules(scenario.engine))
+
+
+def with_threshold(order: str) -> str:
+    """The order, such that it can tell from a number whether an answer will be long."""
+    if order == "psf":
+        return "psf(threshold=20)"
+    return order if order.startswith(("fcfs", "shortest", *OTHERS)) else f"{order.rstrip(')')}, threshold=20)"
 
 
 def simulated(

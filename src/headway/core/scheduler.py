@@ -49,6 +49,9 @@ class Scheduler:
         recomputed: prompt positions that were filled again after an eviction.
         cache: blocks of prompts that are kept; None where the engine keeps none.
         asked_at: boundary, in seconds, at which the order last had the word.
+        refused: whom memory refused in the last round of admission, the first after the round's last admission but
+            one; None if nobody.
+        refused_last: whom it refused last, in the last round in which it refused anybody.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
         quiet_open: an arrival may end them; otherwise nobody could be admitted, whoever comes, and what arrives
@@ -111,6 +114,8 @@ class Scheduler:
         "quiet_until",
         "ready",
         "recomputed",
+        "refused",
+        "refused_last",
         "residents",
         "shedding",
         "waiting",
@@ -158,6 +163,8 @@ class Scheduler:
         self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
         self.asked_at: float = 0.0  # when the order last had the word
+        self.refused: Sequence | None = None
+        self.refused_last: Sequence | None = None
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         self._listen(order, memory)
@@ -477,7 +484,7 @@ class Scheduler:
     def _decode_in_slots(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Give free decode slots to those whose prompt is filled, and let everybody with a slot decode."""
         while True:
-            if self.ready:
+            if self.ready and self.decodes < self._decode_slots:
                 self._resume(batch)
             if not self.decodes:
                 return
@@ -669,6 +676,7 @@ class Scheduler:
         self._last_round = self.ledger.clock
         self.asked_at = now
         self._blocked = False
+        self.refused = None
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         if self._memory_looks:
             memory.round_begins(ledger)
@@ -680,9 +688,11 @@ class Scheduler:
             if seq is None:
                 # Where prompts took some of the space, a choosy order may name another one in the next iteration.
                 self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
+                self.refused = None if refused is None else self.refused
                 return
             if residents and not memory.fits(seq, ledger):
-                refused = seq
+                self.refused = seq if refused is None else self.refused
+                refused = self.refused_last = seq
                 continue
             refused = None
             if seq.state == DEMOTED:
