@@ -9,10 +9,11 @@ from headway.core.engine import EngineProfile
 from headway.core.rules import Order
 from headway.core.sequence import Sequence
 from headway.core.spec import Spec, build, choice, number
+from headway.policies.order.account import Account
+from headway.policies.order.charges import CHARGES, FOR_EVER
 from headway.policies.order.plain import PLAIN_ORDERS
-from headway.policies.order.virtual_time import FOR_EVER, Account, VirtualTime
+from headway.policies.order.virtual_time import VirtualTime
 
-CHARGES = ("iteration", "admission", "predicted")
 LIFTS = ("active", "waiting")
 
 
@@ -20,10 +21,10 @@ class FairShare(Order):
     """Which tenant has received least for its weight? Its requests go first, in an order of its own.
 
     Every iteration charges a tenant for the work done for it, prompt and decode positions by their weights; never for
-    what an eviction makes the engine compute again. A tenant that returns from idling starts level with the least of
-    the active ones: debt is kept, credit is dropped. A request that memory refuses blocks the others, so that two
-    tenants with work waiting never differ by more than twice the largest that one step can charge. Cost: O(log
-    tenants) an admission, O(1) an iteration.
+    what an eviction makes the engine compute again. A tenant that begins to wait starts level with the least of the
+    active ones, and never below the level at which requests were last started: debt is kept, credit is dropped. A
+    request that memory refuses blocks the others, whoever they belong to, so that the service of two tenants with work
+    waiting never differs by more than a bound. Cost: O(log tenants) an admission, O(1) an iteration.
     Source: Deadline-Aware Batching and Tenant Fairness; Fairness in Serving Large Language Models (OSDI 2024).
 
     Args:
@@ -47,40 +48,34 @@ class FairShare(Order):
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
         self.make_inner: Callable[[], Order] = lambda: build(spec, PLAIN_ORDERS, "inner order")
-        self.make_inner()  # a wrong spec is refused now
-        charge = choice("charge", charge, CHARGES)
-        self.times = VirtualTime(
-            number("w_in", w_in, 0, 1e6),
-            number("w_out", w_out, 0, 1e6),
-            by_admission=charge == "admission",
-            predicted=charge == "predicted",
-            lift_waiting=choice("lift", lift, LIFTS) == "waiting",
+        made = self.make_inner()
+        self.choosy = made.choosy
+        self.chunk_cap = made.chunk_cap
+        self.accounts: dict[str, Account] = {}
+        self.charge = CHARGES[choice("charge", charge, tuple(CHARGES))](
+            number("w_in", w_in, 0, 1e6), number("w_out", w_out, 0, 1e6), self.accounts
         )
+        self.times = VirtualTime(self.charge, lift_waiting=choice("lift", lift, LIFTS) == "waiting")
         self._engine: EngineProfile | None = None
-        self._answer: Account | None = None  # whose turn it was when last asked
+        self._turn: Account | None = None  # whose turn it was when last asked
 
     def attach(self, engine: EngineProfile) -> None:
         """Learn the engine's sizes."""
         self._engine = engine
-        self.times.attach(engine)
+        self.charge.attach(engine)
 
     def push(self, seq: Sequence, now: float) -> bool:
-        """Join the tenant's queue."""
+        """Join the tenant's queue; the next candidate may change if it was empty, or if it is the tenant's turn."""
         account = self.account(seq)
-        contends = account.waiting > 0
+        waited = account.waiting > 0
         self.times.arrived(seq, account)
-        return account.order.push(seq, now) or not contends
+        ahead = account.order.push(seq, now)
+        return (ahead and account is self._turn) or not waited
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
-        """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
-        times = self.times
-        self._answer = account = times.least()
-        if account is None:
-            return None
-        seq = account.order.candidate(now, space, refused)
-        if seq is not None or refused is not None:
-            return seq
-        return self._next_tenant(account, now, space)
+        """Ask the order of the tenant that has received least; whom it names, or that it names nobody, holds."""
+        self._turn = account = self.times.least()
+        return None if account is None else account.order.candidate(now, space, refused)
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """It starts: its tenant has one request less waiting."""
@@ -108,53 +103,38 @@ class FairShare(Order):
         account.order.remove(seq)
 
     def gone(self, seq: Sequence) -> None:
-        """It runs no more: settle what it decoded."""
+        """It runs no more: settle what it was charged."""
         account = self.account(seq)
         self.times.gone(seq, account)
         account.order.gone(seq)
 
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
         """Charge an iteration."""
-        self.times.ran(batch)
+        self.charge.ran(batch)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
-        self.times.rested(steps, filling, positions)
+        self.charge.rested(steps, filling, positions)
 
     def steady_until(self, now: float) -> float:
         """The order of the tenant whose turn it is may change its mind with time."""
-        account = self._answer
-        return super().steady_until(now) if account is None else account.order.steady_until(now)
+        return super().steady_until(now) if self._turn is None else self._turn.order.steady_until(now)
 
     def steady_for(self) -> int:
         """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
+        if self.returned:
+            return FOR_EVER  # whoever returns goes first, and was refused
         account = self.times.least()
         if account is None:
             return FOR_EVER
-        return self.times.steady_for(account) if account is self._answer else 0
+        return self.times.steady_for(account) if account is self._turn else 0
 
     def account(self, seq: Sequence) -> Account:
         """Return the account of a request's tenant, a new one for a new tenant."""
-        name = seq.request.tenant
-        account = self.times.accounts.get(name)
+        account = self.accounts.get(seq.request.tenant)
         if account is None:
             order = self.make_inner()
             if self._engine is not None:
                 order.attach(self._engine)
-            account = self.times.accounts[name] = Account(len(self.times.accounts), order)
+            account = self.accounts[seq.request.tenant] = Account(order)
         return account
-
-    def _next_tenant(self, first: Account, now: float, space: int) -> Sequence | None:
-        """Ask the other tenants in order of their times, since the first one's order names nobody now."""
-        self._answer = None  # it may change with whatever made that order decline
-        aside: list[Account] = []
-        seq: Sequence | None = None
-        account: Account | None = first
-        while seq is None and account is not None:
-            aside.append(account)
-            self.times.set_aside(account)
-            account = self.times.least()
-            seq = None if account is None else account.order.candidate(now, space, None)
-        for one in aside:
-            self.times.contend_again(one)
-        return seq
