@@ -114,3 +114,29 @@ def scenarios(
         delays = [draw(st.sampled_from([0.0, 0.01, 0.3, 2.0])) for _ in rows]
         leaving = sorted((requests[row].arrival + delay, row) for row, delay in zip(rows, delays, strict=True))
     return Scenario(engine, requests, outputs, leaving, draw(EVICTION))
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Scenario:
+    """Tenants that wait for memory while others decode and long prompts grow by a few positions at a time."""
+    engine = EngineProfile(
+        name="crowded",
+        token_budget=draw(st.integers(10, 60)),
+        max_sequences=draw(st.integers(2, 10)),
+        kv_tokens=draw(st.integers(100, 400)),
+        cost=Piecewise(1.0, 0.0, 0),
+        decode_block=draw(st.sampled_from([1, 1, 3])),
+        chunk_cap=draw(st.sampled_from([1, 2, 5])),
+        memory=draw(st.sampled_from(["conservative", "prompt-fit(safety=0.7)"])),
+    )
+    arrival = 0.0
+    requests: list[Request] = []
+    outputs: list[int] = []
+    for row in range(draw(st.integers(15, 30))):
+        arrival += draw(st.sampled_from([0.0, 0.0, 0.0, 3.0, 20.0]))
+        tenant, weight = draw(st.sampled_from(TENANTS))
+        prompt, output = draw(st.sampled_from([1, 3, 60, 90])), draw(st.sampled_from([1, 7, 25, 60]))
+        predicted = draw(st.sampled_from([None, 5, 20.5]))
+        requests.append(Request(row, arrival, prompt, output, predicted, tenant, None, 0, None, weight))
+        outputs.append(output)
+    return Scenario(engine, requests, outputs, [])

@@ -15,7 +15,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, scenarios
+from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, crowds, scenarios
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -86,6 +86,17 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
         "oom_events",
     ):
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
+
+
+COUNTING = st.sampled_from(["fair-share", "fair-share(w_in=3, w_out=0.5)", "fair-share(charge=predicted)"])
+
+
+@given(crowds(), COUNTING)
+def test_invariant_9_where_decoding_changes_whose_turn_it_is(scenario: Scenario, order: str) -> None:
+    fast = simulated(scenario, order, fast_forward=True)
+    slow = simulated(scenario, order, fast_forward=False)
+    assert fast.scheduler.plans == slow.scheduler.plans
+    assert same(list(fast.outcomes.finish), list(slow.outcomes.finish))
 
 
 @given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
