@@ -30,10 +30,6 @@ ORDERS = st.sampled_from(
         "qba(k=2, gamma=0.2, refused=oldest-that-fits)",
         "qba(k=2, gamma=0.5, reference=queue)",
         "shortest-work(aging=3)",
-    ]
-)
-SHARING = st.sampled_from(
-    [
         "fair-share",
         "fair-share(inner=psf, w_in=0)",
         "fair-share(inner=qba(k=1, gamma=0.3), charge=predicted)",
@@ -41,6 +37,9 @@ SHARING = st.sampled_from(
         "fair-share(lift=waiting, w_out=0.5)",
     ]
 )
+COUNTING = st.sampled_from(
+    ["fair-share", "fair-share(w_in=3, w_out=0.5)", "fair-share(charge=predicted)", "fair-share(inner=shortest-work())"]
+)  # whose turn it is changes as requests decode
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
 PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
 MEMORY = [

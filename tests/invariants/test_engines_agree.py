@@ -15,7 +15,7 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, crowds, scenarios
+from tests.strategies import COUNTING, MEMORY, ORDERS, Scenario, crowds, scenarios
 
 
 def simulated(scenario: Scenario, order: str, *, fast_forward: bool) -> SimulatedEngine:
@@ -67,7 +67,7 @@ def same(left: list[float], right: list[float]) -> bool:
     )
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS)
 def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
     fast = simulated(scenario, order, fast_forward=True)
     slow = simulated(scenario, order, fast_forward=False)
@@ -88,9 +88,6 @@ def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -
         assert getattr(fast.scheduler, total) == getattr(slow.scheduler, total), total
 
 
-COUNTING = st.sampled_from(["fair-share", "fair-share(w_in=3, w_out=0.5)", "fair-share(charge=predicted)"])
-
-
 @given(crowds(), COUNTING)
 def test_invariant_9_where_decoding_changes_whose_turn_it_is(scenario: Scenario, order: str) -> None:
     fast = simulated(scenario, order, fast_forward=True)
@@ -99,7 +96,7 @@ def test_invariant_9_where_decoding_changes_whose_turn_it_is(scenario: Scenario,
     assert same(list(fast.outcomes.finish), list(slow.outcomes.finish))
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
+@given(scenarios(memory=MEMORY), ORDERS, st.booleans())
 def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, fast_forward: bool) -> None:
     host = simulated(scenario, order, fast_forward=fast_forward)
     other = naive(scenario, order)
@@ -119,7 +116,7 @@ def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, f
         assert getattr(host.scheduler, total) == getattr(other, total), total
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS)
 def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     fast = simulated(scenario, order, fast_forward=True)
@@ -128,7 +125,7 @@ def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: 
     assert same([row.first_token for row in live.rows], list(fast.outcomes.first_token))
 
 
-@given(scenarios(cancels=True, memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(cancels=True, memory=MEMORY), ORDERS)
 def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     other = naive(scenario, order)
@@ -139,7 +136,7 @@ def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, orde
     assert live.scheduler.ledger.unfilled == 0
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS)
 @settings(max_examples=25)
 def test_invariant_4_same_input_same_result(scenario: Scenario, order: str) -> None:
     first, second = (simulated(scenario, order, fast_forward=True) for _ in range(2))
