@@ -31,8 +31,8 @@ class Charge:
     def attach(self, engine: EngineProfile) -> None:
         """Learn what an iteration brings."""
 
-    def units(self, account: Account) -> float:
-        """Return what a tenant was charged since `reset`."""
+    def time(self, account: Account) -> float:
+        """Return a tenant's virtual time: its start, and the units since `reset`, divided by its weight."""
         raise NotImplementedError
 
     def reset(self, account: Account) -> None:
@@ -64,9 +64,9 @@ class Charge:
 class PerAdmission(Charge):
     """One unit for every request, which is wrong: a long answer costs as little as a short one."""
 
-    def units(self, account: Account) -> float:
-        """Requests that were started."""
-        return account.admissions
+    def time(self, account: Account) -> float:
+        """One unit for every request that was started."""
+        return account.start + account.admissions / account.weight
 
     def reset(self, account: Account) -> None:
         """Count from here."""
@@ -97,10 +97,10 @@ class PerIteration(Charge):
         self.block = engine.decode_block
         self.emitted = 1 if engine.first_token == "prefill" else 0
 
-    def units(self, account: Account) -> float:
+    def time(self, account: Account) -> float:
         """Weighted positions."""
         decoded = account.decoded + self.block * (account.counted * self.clock - account.since)
-        return self.w_in * account.prefilled + self.w_out * decoded
+        return account.start + (self.w_in * account.prefilled + self.w_out * decoded) / account.weight
 
     def reset(self, account: Account) -> None:
         """Count from here."""
@@ -137,7 +137,9 @@ class PerIteration(Charge):
         return False
 
     def _fill(self, seq: Sequence, positions: int) -> None:
-        self.accounts[seq.request.tenant].prefilled += min(positions, max(seq.filled - seq.computed, 0))
+        if seq.computed:
+            positions = min(positions, max(seq.filled - seq.computed, 0))
+        self.accounts[seq.request.tenant].prefilled += positions
 
     def _join(self, seq: Sequence) -> None:
         """Count its decodes from the clock that was noted."""

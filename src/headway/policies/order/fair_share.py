@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
@@ -47,8 +48,8 @@ class FairShare(Order):
     ) -> None:
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
-        self.make_inner: Callable[[], Order] = lambda: build(spec, PLAIN_ORDERS, "inner order")
-        made = self.make_inner()
+        made = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
+        self.make_inner: Callable[[], Order] = partial(type(made), **spec.arguments)
         self.choosy = made.choosy
         self.chunk_cap = made.chunk_cap
         self.accounts: dict[str, Account] = {}

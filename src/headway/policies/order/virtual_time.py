@@ -89,14 +89,11 @@ class VirtualTime:
 
     def __init__(self, charge: Charge, *, lift_waiting: bool) -> None:
         self.charge = charge
+        self.time: Callable[[Account], float] = charge.time  # a tenant's virtual time, in units of one with weight 1
         self.lift_waiting = lift_waiting
         self.floor: float = 0.0  # the largest time at which a request was started
         self._waiting = Lowest(self.rank)
         self._active = Lowest(self._level_of)
-
-    def time(self, account: Account) -> float:
-        """Return a tenant's virtual time, in units of a tenant with weight 1."""
-        return account.start + self.charge.units(account) / account.weight
 
     def rank(self, account: Account) -> Rank | None:
         """Return what a tenant with something waiting is chosen by: time, then the oldest of its waiting requests."""
