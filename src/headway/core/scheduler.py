@@ -65,7 +65,6 @@ class Scheduler:
         "_order_finishes",
         "_order_gone",
         "_order_prefills",
-        "_order_ran",
         "_order_rested",
         "_pages",
         "_partial_limit",
@@ -74,6 +73,7 @@ class Scheduler:
         "_sheds",
         "_slots",
         "_tickets",
+        "_told",
         "asked_at",
         "decode_positions",
         "decodes",
@@ -141,7 +141,7 @@ class Scheduler:
         self._order_prefills: bool = type(order).prefilled is not Order.prefilled
         self._order_finishes: bool = type(order).finished is not Order.finished
         self._order_gone: bool = type(order).gone is not Order.gone
-        self._order_ran: bool = type(order).ran is not Order.ran
+        self._told: bool = type(order).ran is not Order.ran or not shedding.idle  # of every iteration
         self._order_counts: bool = type(order).steady_for is not Order.steady_for
         self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
@@ -209,9 +209,10 @@ class Scheduler:
         """
         batch = Batch()
         ledger = self.ledger
-        self._planned_at = now
-        if self._sheds:
-            self._shed(batch, now)
+        if self._told:
+            self._planned_at = now
+            if self._sheds:
+                self._shed(batch, now)
         space = self._budget
         pausing = self._prefill_first
         if self.decodes and not pausing:
@@ -250,9 +251,8 @@ class Scheduler:
             finished: sequences whose answer is complete, among those that decoded or joined in it.
         """
         ledger = self.ledger
-        if self._order_ran:
+        if self._told:
             self.order.ran(batch, now, now - self._planned_at)
-        if self._sheds:
             self.shedding.ran(batch, now, now - self._planned_at)
         if batch.decodes:
             ledger.clock += 1
@@ -491,8 +491,8 @@ class Scheduler:
             if space <= 0:
                 break
             space -= self._fill(batch, seq, now, space)
-        if batch.joined:
-            self.partials = [seq for seq in self.partials if seq.filled < seq.prompt]
+        for seq in batch.joined:
+            self.partials.remove(seq)
         if self.partials and self._eviction and not batch.chunks and not self.decodes:
             # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
             self._take_back(batch, self.eviction.victim(self.residents, self.ledger), now, alone=False)
@@ -563,10 +563,10 @@ class Scheduler:
                 seq.state = WAITING
                 order.push(seq, now)  # back in its hands, since it hears of the admission
             seq.state = FILLING
-            if self._sheds and seq.start < 0:
-                self.shedding.left(seq, now)
             if seq.start < 0:
                 seq.start = now
+                if self._sheds:
+                    self.shedding.left(seq, now)
             self.waiting -= 1
             residents[seq] = None
             ledger.residents += 1
