@@ -16,11 +16,12 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import Sequence
 from headway.measure import Comparison, RunRecord, policy_frame, request_frame
 from headway.policies.policy import Policy
+from headway.policies.shares import Shares
 from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
 from headway.studies.source import Source
-from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
+from headway.workload import SeededTrace, TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
 
 __all__ = [
     "Comparison",
@@ -34,7 +35,9 @@ __all__ = [
     "Request",
     "RunRecord",
     "Scheduler",
+    "SeededTrace",
     "Sequence",
+    "Shares",
     "Shedding",
     "Slo",
     "Source",

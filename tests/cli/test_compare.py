@@ -241,3 +241,52 @@ def test_brackets_in_names_are_printed_and_no_markup(headway: Headway, folder: P
     result = headway("compare", "[red]x[", "--policy", "fcfs", "--json", "[bold]y.json")
     assert "[red]x[" in result.out
     assert result.err == "wrote [bold]y.json\n"
+
+
+def test_clients_send_by_themselves(headway: Headway, trace: Path):
+    """Thirty clients: the arrivals of the trace play no part, and every row has the time at which it was sent."""
+    asked = ["compare", trace, "--policy", "fcfs", "--policy", "psf", "--clients", 30]
+    asked += ["--engine", "qba-paper", "--requests", "rows.parquet"]
+    result = headway(*asked)
+    assert "Arrival times are the clients' own: 30 clients send the requests in their order" in result.words
+    assert "keep up" not in result.out
+    data = headway(*asked, "--json", "-").json
+    settings = data["settings"]
+    assert (settings["clients"], settings["patience"], settings["rate_per_s"]) == (30, None, None)
+    rows = pl.read_parquet("rows.parquet")
+    for _, run in rows.group_by("policy"):
+        assert run["id"].to_list() == list(range(60))
+        assert run["arrival"][:30].to_list() == [0.0] * 30
+        assert run["arrival"][30:].to_list() == run["finish"].sort()[:30].to_list()
+    sent = rows.partition_by("policy")
+    assert not sent[0]["arrival"].equals(sent[1]["arrival"])
+
+
+def test_clients_that_leave_are_counted_and_said(headway: Headway, folder: Path):
+    (folder / "crowd.csv").write_text(HEAD + "0,2000,50\n" * 200)
+    asked = ["simulate", "crowd.csv", "--patience", 2, "--sla", "ttft=10", "--requests", "rows.csv"]
+    result = headway(*asked)
+    assert "A client that hears nothing for 2 s leaves, and its request is cancelled" in result.words
+    assert "Clients left before their answer was complete: fcfs" in result.words
+    assert "Cancelled" in result.out
+    data = headway(*asked, "--json", "-").json
+    (entry,) = data["policies"]
+    assert data["settings"]["patience"] == 2
+    assert entry["cancelled"] > 0
+    assert entry["wasted_tokens"] > 0
+    assert entry["finished"] + entry["cancelled"] == entry["requests"] == 200
+    assert entry["sla"]["attainment"] == entry["finished"] / 200
+    rows = pl.read_csv("rows.csv")
+    left = rows.filter(pl.col("outcome") == "cancelled")
+    assert left.height == entry["cancelled"]
+    assert left["finish"].min() >= 2.0
+    assert entry["wasted_tokens"] <= int((left["prompt_tokens"] + left["output_tokens"]).sum())
+
+
+def test_without_clients_nothing_is_said_of_them(headway: Headway, trace: Path):
+    data = headway("compare", trace, "--json", "-").json
+    assert data["settings"]["clients"] is None
+    assert data["settings"]["rate_per_s"] > 0
+    assert {entry["wasted_tokens"] for entry in data["policies"]} == {0}
+    assert not [note for note in data["notes"] if "client" in note]
+    assert "Wasted" not in headway("compare", trace).out

@@ -76,10 +76,31 @@ def test_before_the_first_run(headway: Headway, trace: Path, folder: Path, monke
     assert sorted(path.name for path in folder.iterdir()) == ["stop.py", "trace.csv"]
 
 
-def test_while_it_reads(headway: Headway, trace: Path, monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: object) -> None:
+def test_while_it_writes(headway: Headway, trace: Path, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """A Ctrl-C that comes in the middle of the second file, after its first half is on the disk."""
+
+    def halfway(path: Path, content: bytes) -> int:
+        if ".out.html" not in path.name:
+            return write(path, content)
+        write(path, content[: len(content) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headway.cli.options.read_trace", interrupted)
+    write = Path.write_bytes
+    monkeypatch.setattr(Path, "write_bytes", halfway)
+    result = headway("compare", trace, "--policy", "fcfs", *WRITING)
+    assert (result.status, result.out) == (130, "")
+    assert result.err.splitlines() == [
+        "wrote out.json",
+        "headway: interrupted while writing: what is not named above may be missing, no file is half written",
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == ["out.json", "stop.py", "trace.csv"]
+    assert json.loads((folder / "out.json").read_text())["partial"] is False
+
+
+def test_while_it_reads(headway: Headway, trace: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headway.cli.options.open_trace", interrupted)
     result = headway("compare", trace)
     assert (result.status, result.out, result.err) == (130, "", "headway: interrupted\n")

@@ -72,6 +72,62 @@ def test_a_full_disk_behind_stdout(folder: Path, options: list[str]):
     assert (status, err) == (2, "headway: standard output: No space left on device\n")
 
 
+ENTRY = "from headway_command import main; main()"
+
+
+def shell(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the entry point under sh, with its streams redirected."""
+    command = f'exec "$0" -c "{ENTRY}" "$@" {redirection}'
+    return subprocess.run(  # noqa: S603 - our own command
+        ["/bin/sh", "-c", command, sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("policies",), ("simulate", "qba-paper", "--limit", "50")])
+def test_a_closed_stdout_loses_what_is_printed_and_nothing_else(folder: Path, arguments: tuple[str, ...]):
+    ended = shell(">&-", *arguments)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_closed_stdout_is_no_place_for_json(folder: Path):
+    ended = shell(">&-", "policies", "--json", "-")
+    assert (ended.returncode, ended.stderr) == (2, "headway: --json -: standard output is closed; give a file\n")
+
+
+def test_a_closed_stderr_loses_the_line_and_not_the_status(folder: Path):
+    assert shell("2>&-", "nosuch").returncode == 2
+
+
+PRESSED = f"""
+import os, signal, sys
+
+class Press:
+    def find_spec(self, name, *_):
+        if name == "polars":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+{ENTRY}
+"""
+
+
+def test_ctrl_c_while_it_loads(folder: Path):
+    ended = subprocess.run([sys.executable, "-c", PRESSED, "policies"], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "headway: interrupted\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of the address space")
+def test_out_of_memory_is_one_line(folder: Path):
+    limit = "ulimit -v 1000000;"  # a workload of 100 million arrivals takes 800 MB for these alone
+    command = f'{limit} exec "$0" -c "{ENTRY}" simulate qba-paper --limit 100000000'
+    ended = subprocess.run(  # noqa: S603 - our own command
+        ["/bin/sh", "-c", command, sys.executable], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.splitlines()[-1].startswith("headway: out of memory; take fewer requests")
+    assert "Traceback" not in ended.stderr
+
+
 MARKER = """
 from pathlib import Path
 from headway import Order

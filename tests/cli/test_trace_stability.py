@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from headway.measure.stability import stability
@@ -98,6 +99,10 @@ def test_images_count_as_prompt_tokens(headway: Headway, folder: Path):
     assert counted["prompt_tokens"]["max"] == 100 + 2 * 576
     assert counted["notes"] == []
     assert headway("trace", "m.csv", "--json", "-").json["prompt_tokens"]["max"] == 100
+    for command in ("compare", "simulate"):
+        headway(command, "m.csv", "--tokens-per-image", "576", "--requests", "rows.csv")
+        assert pl.read_csv("rows.csv")["prompt_tokens"].max() == 100 + 2 * 576
+        assert "got -1" in headway(command, "m.csv", "--tokens-per-image", "-1").refusal()
 
 
 def test_a_folder_of_servegen(headway: Headway, folder: Path):
@@ -107,4 +112,4 @@ def test_a_folder_of_servegen(headway: Headway, folder: Path):
     (chunks / "chunk-0-dataset.json").write_text('{"0": {"input_tokens": "{9: 1}", "output_tokens": "{4: 1}"}}')
     facts = headway("trace", "m-large", "--json", "-").json
     assert (facts["name"], facts["rows"]) == ("m-large", 1200)
-    assert "1 ServeGen client with seed 0" in facts["notes"][0]
+    assert "1 ServeGen client; every seed draws others" in facts["notes"][0]

@@ -42,6 +42,8 @@ def engine(**changes: Any) -> EngineProfile:
         ("decode_block", 65, "at most token_budget (64)"),
         ("admission_interval", -1, "a whole number"),
         ("chunk_cap", 0, "a whole number"),
+        ("prefix_cache", 0, "a whole number"),
+        ("prefix_cache", 2.5, "a whole number"),
         ("partial_prompts", 0, "a whole number"),
         ("mode", "prefil-first", "did you mean 'prefill-first'? Known: mixed, prefill-first"),
         ("first_token", 1, "Known: decode, prefill"),
@@ -163,6 +165,7 @@ def test_every_key_of_the_toml() -> None:
         kv_tokens = 10_000
         decode_block = 4
         block_size = 16
+        prefix_cache = 50_000
         chunk_cap = 128
         partial_prompts = 2
         mode = "prefill-first"
@@ -190,6 +193,7 @@ def test_every_key_of_the_toml() -> None:
         cost=Linear(0.01, 1e-4, 2e-4, 1e-6),
         decode_block=4,
         block_size=16,
+        prefix_cache=50_000,
         chunk_cap=128,
         partial_prompts=2,
         mode="prefill-first",

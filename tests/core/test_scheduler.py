@@ -528,6 +528,104 @@ class TestShedding:
         assert (rows(batch.ended), batch.positions, bench.scheduler.waiting) == ([0], 0, 0)
 
 
+class TestPrefixCache:
+    """Prompts in blocks of ten tokens; two requests with the same hashes begin alike."""
+
+    def bench(self, **changes: Any) -> Bench:
+        return Bench(**{"prefix_cache": 100, "token_budget": 100, "kv_tokens": 200, **changes})
+
+    def submit(self, bench: Bench, prompt: int, *blocks: int) -> Sequence:
+        return bench.submit(prompt, blocks=blocks, block_tokens=10)
+
+    def test_a_prompt_hits_what_a_complete_one_left(self) -> None:
+        bench = self.bench()
+        self.submit(bench, 35, 1, 2, 3, 4)
+        self.submit(bench, 38, 1, 2, 3, 5)
+        assert chunks(bench.step()) == [(0, 35), (1, 38)]  # nothing was complete when the second one started
+        self.submit(bench, 45, 1, 2, 3, 6, 7)
+        batch = bench.step()
+        assert chunks(batch) == [(2, 15)]
+        assert (batch.prefill_positions, batch.decode_positions, batch.context) == (15, 2, 35 + 38 + 2 + 45)
+        assert rows(batch.joined) == [2]
+        assert bench.scheduler.cache is not None
+        assert (bench.scheduler.cache.hit_tokens, bench.scheduler.cache.used) == (30, 40)
+        assert bench.scheduler.prefill_positions == 35 + 38 + 15
+        bench.step(0, 1, 2)
+        assert (bench.used, bench.scheduler.ledger.unfilled) == (0, 0)
+
+    def test_a_position_is_computed_in_any_case(self) -> None:
+        bench = self.bench()
+        self.submit(bench, 30, 1, 2, 3)
+        bench.step()
+        self.submit(bench, 30, 1, 2, 3)
+        self.submit(bench, 31, 1, 2, 3, 4)
+        assert chunks(bench.step()) == [(1, 10), (2, 1)]
+
+    def test_what_is_cached_takes_no_budget(self) -> None:
+        bench = self.bench(token_budget=20)
+        self.submit(bench, 40, 1, 2, 3, 4)
+        bench.steps(2)
+        self.submit(bench, 50, 1, 2, 3, 4, 5)
+        self.submit(bench, 30, 1, 2, 6)
+        assert chunks(bench.step()) == [(1, 10), (2, 9)]
+        assert bench.used == 41 + 50 + 29
+
+    def test_memory_is_asked_for_the_whole_prompt(self) -> None:
+        bench = self.bench(kv_tokens=100)
+        self.submit(bench, 45, 1, 2, 3, 4)
+        bench.step()
+        self.submit(bench, 56, 1, 2, 3, 4, 5)
+        assert rows(bench.step().admitted) == []
+        self.submit(bench, 5)
+        bench.step(0)
+        assert chunks(bench.step()) == [(1, 16), (2, 5)]
+
+    def test_an_evicted_request_hits_its_own_prompt(self) -> None:
+        bench = self.bench(kv_tokens=100, token_budget=100)
+        self.submit(bench, 50)
+        self.submit(bench, 44, 1, 2, 3, 4)
+        bench.steps(4)
+        assert rows(bench.step(0).evicted) == [1]
+        assert chunks(bench.step()) == [(1, 8)]  # of 44 and 4 generated
+        assert bench.scheduler.recomputed == 7
+
+    def test_blocks_go_into_the_cache_with_the_last_chunk_only(self) -> None:
+        bench = self.bench(token_budget=20)
+        seq = self.submit(bench, 50, 1, 2, 3, 4)
+        bench.steps(2)
+        bench.scheduler.cancel(seq, bench.now)
+        self.submit(bench, 30, 1, 2, 3)
+        assert chunks(bench.step()) == [(1, 20)]
+
+    def test_a_cache_never_makes_memory_overflow(self) -> None:
+        class Greedy(MemoryRule):
+            def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
+                return True
+
+        bench = self.bench(kv_tokens=100, memory=Greedy(), block_size=4)
+        self.submit(bench, 40, 1, 2, 3, 4)
+        bench.step()
+        self.submit(bench, 80, 1, 2, 3, 4, 5)
+        batch = bench.step()
+        assert chunks(batch) == [(1, 16)]  # all the rest, beside 44 and the 40 that were cached
+        self.submit(bench, 40, 1, 2, 3, 4)
+        batch = bench.step()
+        assert (chunks(batch), rows(batch.admitted)) == ([], [2])  # it holds nothing: no block is free
+        assert (bench.seqs[2].filled, bench.used + bench.scheduler.ledger.spare) == (0, 100)
+
+    def test_without_eviction_what_is_cached_may_exceed_the_memory(self) -> None:
+        class Greedy(MemoryRule):
+            def fits(self, seq: Sequence, ledger: KvLedger) -> bool:
+                return True
+
+        bench = self.bench(kv_tokens=100, memory=Greedy(), eviction=False)
+        self.submit(bench, 90, 1, 2, 3)
+        bench.step()
+        self.submit(bench, 31, 1, 2, 3)
+        assert chunks(bench.step()) == [(1, 1)]
+        assert (bench.used, bench.scheduler.oom_events) == (122, 1)
+
+
 class LastFirst(Order):
     """The order of one method."""
 

@@ -6,8 +6,9 @@ import pytest
 
 from headway.core.cost import Piecewise
 from headway.core.engine import EngineProfile
+from headway.core.kv import KvLedger
 from headway.core.request import Request
-from headway.core.rules import Eviction, Shedding
+from headway.core.rules import Eviction, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import CANCELLED, DEMOTED, FINISHED, REJECTED, WAITING, Sequence
 from headway.policies.memory.prompt_fit import PromptFit
@@ -27,6 +28,10 @@ class Scripted(Shedding):
         self.doomed = doomed
         self.seen: dict[int, Sequence] = {}
         self.gone: list[int] = []
+        self.shown: list[tuple[KvLedger, Order]] = []
+
+    def watch(self, ledger: KvLedger, order: Order) -> None:
+        self.shown.append((ledger, order))
 
     def push(self, seq: Sequence, now: float) -> bool:
         self.seen[seq.id] = seq
@@ -47,6 +52,12 @@ class Scripted(Shedding):
 def scheduler(rule: Scripted, *prompts: int) -> tuple[Scheduler, list[Sequence]]:
     made = Scheduler(ENGINE, Fcfs(), PromptFit(1), rule, Eviction())
     return made, [made.submit(Request(row, 0.0, prompt), 0.0) for row, prompt in enumerate(prompts)]
+
+
+def test_the_rule_is_shown_its_scheduler() -> None:
+    rule = Scripted()
+    made, _ = scheduler(rule, 5)
+    assert rule.shown == [(made.ledger, made.order)]
 
 
 def test_a_refused_request_never_waits() -> None:
@@ -71,7 +82,7 @@ def test_a_demoted_request_waits_behind_all_others() -> None:
     made, seqs = scheduler(Scripted(doomed=(0,), demotes=True), 5, 50, 5)
     batch = made.plan(0.0)
     assert [seq.id for seq in batch.admitted] == [1]
-    assert (seqs[0].state, seqs[0].reason, made.waiting) == (DEMOTED, "too_late", 2)
+    assert (seqs[0].state, seqs[0].reason, made.waiting, made.demotions) == (DEMOTED, "too_late", 2, 1)
     for now in range(1, 3):
         made.complete(batch, float(now))
         batch = made.plan(float(now))

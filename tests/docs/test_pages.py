@@ -15,12 +15,14 @@ from headway.cli.main import app
 from headway.cli.policies import KINDS
 from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.spec import parameters
+from headway.studies.frontier import frontier
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
 from headway.workload.tenants_toml import GLOBAL, TERMS, TRAFFIC, tenants_from_toml
 from headway.workload.traces.azure import azure
 from headway.workload.traces.blis import BLIS
+from headway.workload.traces.burstgpt import BURSTGPT
 from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
 from headway.workload.traffic import ARRIVAL_KINDS, Traffic, length_kinds
@@ -100,7 +102,7 @@ def test_every_workload_has_its_options_and_defaults():
 def test_every_column_of_a_trace_is_there():
     text = (DOCS / "traces.md").read_text()
     assert set(table(text)) >= {*REQUIRED, *OPTIONAL}
-    for form in (azure(0), VIDUR, MOONCAKE, BLIS):
+    for form in (azure(0), VIDUR, MOONCAKE, BLIS, BURSTGPT):
         for column in (*form.required, *form.optional):
             assert f"`{column}`" in text, column
 
@@ -125,6 +127,15 @@ def test_the_tenants_file_that_is_shown_is_one():
     assert shown.weights == {"chat": 2.0, "nightly": 1.0}
 
 
+def test_the_hashes_that_are_shown_hit_as_said(tmp_path: Path):
+    (block,) = (block for block in blocks(DOCS / "traces.md", "csv") if "blocks" in block.text)
+    (tmp_path / "shown.csv").write_text(block.text)
+    engine = dataclasses.replace(PRESETS["h100-llama3-8b"], prefix_cache=10_000)
+    record = headway.simulate(headway.read_trace(tmp_path / "shown.csv"), "fcfs", engine)
+    assert record.totals.cached_positions == 1536 + 512
+    assert "the second prompt 1,536 tokens are cached, of the third 512" in (DOCS / "traces.md").read_text()
+
+
 @pytest.mark.parametrize(("heading", "kinds"), [("Arrivals", ARRIVAL_KINDS), ("Lengths", length_kinds(1))])
 def test_every_kind_of_arrivals_and_lengths_has_its_options(heading: str, kinds: dict[str, Any]):
     part = (DOCS / "tenants.md").read_text().partition(f"### {heading}")[2].partition("\n#")[0]
@@ -139,7 +150,7 @@ def test_every_kind_of_arrivals_and_lengths_has_its_options(heading: str, kinds:
 
 def paths(data: Any, path: str = "") -> set[str]:
     """Return the key paths of an object, as the page on JSON writes them."""
-    if isinstance(data, dict):
+    if isinstance(data, dict) and data:
         return {leaf for key, value in data.items() for leaf in paths(value, f"{path}.{key}" if path else key)}
     if isinstance(data, list) and data and isinstance(data[0], dict):
         return paths(data[0], f"{path}[]")
@@ -155,6 +166,15 @@ def test_every_path_of_the_json_is_explained():
     measures = {"wait", "ttft", "itl", "e2e", "mtpot", "classes", "predicted"}
     assert said >= measures | {"mean", "p50", "p90", "p99", "max", "ci95"}
     assert {match[1] for path in real if (match := once.match(path))} == measures
+
+
+def test_every_path_of_the_json_of_frontier_is_explained():
+    """The use of memory is explained once, for the whole run and for its steady part."""
+    said = set(table((DOCS / "commands" / "frontier.md").read_text().partition("## JSON")[2]))
+    found = frontier("d1(n=80)", ["watermark", "ema"], steady_after=10, seeds=range(2), command="headway")
+    once = re.compile(r"^curves\[\]\.points\[\]\.(whole|steady)\..*")
+    real = {once.sub(r"curves[].points[].\1", path) if once.match(path) else path for path in paths(found.to_dict())}
+    assert said == real
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,7 +13,7 @@ from headway.core.engine import preset
 from tests.cli.conftest import Headway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.name != "engine.toml")
+FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.name not in ("engine.toml", "overload.toml"))
 A100, H100 = preset("a100-llama3-8b"), preset("h100-llama3-8b")
 
 

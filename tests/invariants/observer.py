@@ -15,11 +15,13 @@ from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
+from headway.core.pools import PooledEngine
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES, REJECTED, Sequence
 from headway.policies.shedding.keep import Keep
+from headway.testing.naive_cache import NaiveCache
 from tests.policies.models import Model
 
 
@@ -30,7 +32,7 @@ class Held:
     prompt: int
     filled: int = 0
     decoded: int = 0
-    joined: bool = False
+    joined: bool = False  # has a decode slot
 
     @property
     def tokens(self) -> int:
@@ -67,6 +69,9 @@ class Both(Order):
     def prefilled(self, seq: Sequence, now: float) -> None:
         self.model.prefilled(seq, now)
         self.order.prefilled(seq, now)
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        return self.order.next_ready(ready)
 
     def finished(self, seq: Sequence, now: float) -> None:
         self.order.finished(seq, now)
@@ -107,6 +112,12 @@ class Books:
         self.clock = 0
         self.round_at = -1  # clock of the last admission round
         self.oom_events = 0
+        self.cache = NaiveCache(engine.prefix_cache or 0)
+        self.prompt_part = engine.token_budget  # positions that prompts may take in an iteration
+        self.decode_slots = engine.slots
+        if isinstance(engine, PooledEngine):
+            self.prompt_part = max(math.floor(engine.prompt_share * engine.token_budget), 1)
+            self.decode_slots = (engine.token_budget - self.prompt_part) // engine.decode_block
 
     def submitted(self, seq: Sequence) -> None:
         self.seen.append(seq)
@@ -125,8 +136,9 @@ class Books:
         self.held.pop(seq, None)
 
     def planned(self, batch: Batch, now: float, ending: dict[Sequence, int]) -> None:
-        decoding_before = any(held.joined for held in self.held.values())
+        decoding_before = bool(batch.resumed) or any(held.joined for held in self.held.values())
         self.taken_back(batch)
+        self.resumed(batch)
         self.decoded(batch, ending)
         self.filled(batch)
         self.check_memory(batch)
@@ -136,8 +148,10 @@ class Books:
         self.clock += batch.decodes > 0
         for seq in batch.joined:
             self.held[seq].joined = True
+        for seq in (*batch.joined, *batch.held):
+            self.cache.store(seq)
         for seq in finished:
-            assert self.held.pop(seq).joined
+            assert self.held.pop(seq).joined or seq in batch.held
             self.ends[seq] += 1
 
     def taken_back(self, batch: Batch) -> None:
@@ -153,8 +167,21 @@ class Books:
             assert not self.held or seq.prompt > self.engine.kv_capacity
             self.ends[seq] += 1
 
+    def resumed(self, batch: Batch) -> None:
+        """Invariant 3: whoever waits for a decode slot gets one as soon as one is free."""
+        for seq in batch.resumed:
+            held = self.held[seq]
+            assert held.filled == held.prompt
+            assert not held.joined
+            held.joined = True
+        decoding = sum(held.joined for held in self.held.values())
+        assert decoding <= self.decode_slots
+        waits = any(held.filled == held.prompt and not held.joined for held in self.held.values())
+        # What an iteration evicts leaves slots free until the next one, unless nobody would decode.
+        assert not waits or decoding == self.decode_slots or (batch.evicted and decoding)
+
     def decoded(self, batch: Batch, ending: dict[Sequence, int]) -> None:
-        """Invariant 3: everybody who runs advances in every decode iteration."""
+        """Invariant 3: everybody with a decode slot advances in every decode iteration."""
         decoding = [seq for seq, held in self.held.items() if held.joined]
         paused = self.engine.mode == "prefill-first" and batch.chunks
         assert batch.decodes == (0 if paused else len(decoding))
@@ -166,25 +193,50 @@ class Books:
 
     def filled(self, batch: Batch) -> None:
         engine = self.engine
+        assert len({seq for seq, _ in batch.chunks}) == len(batch.chunks)
+        ready = {seq for seq, held in self.held.items() if held.filled == held.prompt and not held.joined}
+        chunks = dict(batch.chunks)
+        for seq, positions in batch.chunks:
+            if seq not in batch.admitted:
+                self.fill(seq, positions)
         for seq in batch.admitted:
             # Invariant 2: a prompt above the safe level is admitted alone.
             assert self.blocks(seq.prompt) <= self.safe or not self.held
             self.line.remove(seq)
             self.held[seq] = Held(seq.prompt)
-        assert len({seq for seq, _ in batch.chunks}) == len(batch.chunks)
-        for seq, positions in batch.chunks:
-            held = self.held[seq]
-            assert not held.joined
-            assert 1 <= positions <= (engine.chunk_cap or engine.token_budget)
-            held.filled += positions
-            assert held.filled <= held.prompt
+            self.load(seq)
+            if seq in chunks:
+                self.fill(seq, chunks[seq])
+            assert seq.filled == self.held[seq].filled
         complete = {seq for seq, held in self.held.items() if not held.joined and held.filled == held.prompt}
-        assert set(batch.joined) == complete
+        assert {*batch.joined, *batch.held} == complete - ready
+        if batch.held:
+            assert not batch.joined
+            assert ready or batch.decodes + len(batch.held) > self.decode_slots
+        else:
+            assert not (ready and batch.joined)
+            assert batch.decodes + len(batch.joined) <= self.decode_slots or self.engine.mode == "prefill-first"
         # Invariant 3: the budget holds, and so do the other limits of the engine.
         assert batch.prefill_positions == sum(positions for _, positions in batch.chunks)
         assert batch.positions == batch.prefill_positions + batch.decode_positions <= engine.token_budget
+        assert batch.prefill_positions <= self.prompt_part
         assert len(self.held) <= engine.slots
         assert self.partial() <= (engine.partial_prompts or engine.max_sequences)
+
+    def load(self, seq: Sequence) -> None:
+        """What a prefix cache has of a prompt is held at once, and was no position of the iteration."""
+        room = self.engine.kv_capacity - self.taken() if self.engine.eviction else math.inf
+        hit = self.cache.cached(seq, room)
+        self.cache.touch(hit)
+        self.held[seq].filled = sum(tokens for _, tokens in hit)
+        assert self.held[seq].filled < seq.prompt
+
+    def fill(self, seq: Sequence, positions: int) -> None:
+        held = self.held[seq]
+        assert not held.joined
+        assert 1 <= positions <= (self.engine.chunk_cap or self.engine.token_budget)
+        held.filled += positions
+        assert held.filled <= held.prompt
 
     def check_memory(self, batch: Batch) -> None:
         """Invariant 2: the blocks taken never exceed the capacity, or the excess is counted."""
@@ -204,7 +256,7 @@ class Books:
         due = due or (self.clock % engine.admission_interval == 0 and self.clock != self.round_at)
         space = engine.token_budget - sum(positions for seq, positions in batch.chunks if seq not in batch.admitted)
         if engine.mode == "mixed":
-            space -= batch.decode_positions  # decodes went first
+            space = min(space - batch.decode_positions, self.space_of_prompts(batch))  # decodes went first
         due = due and space > 0 and not batch.evicted
         if batch.admitted or (due and self.line):
             self.round_at = self.clock
@@ -218,6 +270,10 @@ class Books:
             assert seq in self.line
             assert self.held, "an empty engine takes anybody"
             assert promised + self.blocks(seq.prompt) > self.safe, f"{seq} would fit"
+
+    def space_of_prompts(self, batch: Batch) -> int:
+        """Positions of the prompts' part that those who had begun before have left."""
+        return self.prompt_part - sum(positions for seq, positions in batch.chunks if seq not in batch.admitted)
 
     def check_end(self) -> None:
         """Invariant 1: everybody ended, once, and one way."""

@@ -22,7 +22,7 @@ from headway.testing.stepping import SteppingHost
 from tests.invariants.observer import Observer
 from tests.policies.models import MODELS, FcfsModel
 from tests.strategies import ORDERS as SPECS
-from tests.strategies import Scenario, scenarios
+from tests.strategies import Scenario, pooled, scenarios
 
 
 def observer(engine: EngineProfile, order: str) -> Observer:
@@ -31,8 +31,13 @@ def observer(engine: EngineProfile, order: str) -> Observer:
     return Observer(engine, ORDERS[spec.name](**spec.arguments), model, PromptFit(safety), str(safety))
 
 
+def split(scenario: Scenario) -> EngineProfile:
+    """The engine, in two pools where the scenario has them."""
+    return scenario.shares.engine(scenario.engine)
+
+
 def simulated(scenario: Scenario, order: str) -> Observer:
-    watched = observer(scenario.engine, order)
+    watched = observer(split(scenario), order)
     arrivals = [request.arrival for request in scenario.requests]
     host = SimulatedEngine(
         watched, iter(scenario.requests), arrivals, scenario.outputs, scenario.engine.cost, fast_forward=False
@@ -43,13 +48,16 @@ def simulated(scenario: Scenario, order: str) -> Observer:
 
 
 def live(scenario: Scenario, order: str) -> Observer:
-    watched = observer(scenario.engine, order)
+    watched = observer(split(scenario), order)
     SteppingHost(watched, scenario.requests, scenario.outputs, scenario.engine.cost, scenario.cancels).run()
     watched.check_end()
     return watched
 
 
-@given(scenarios(cancels=True), SPECS)
+CANCELLED_SOME = scenarios(cancels=True)
+
+
+@given(CANCELLED_SOME | pooled(CANCELLED_SOME), SPECS)
 def test_invariant_1_every_request_ends_exactly_once(scenario: Scenario, order: str) -> None:
     """Cancels included; who was neither cancelled nor too large for the memory has its whole answer."""
     leaving = {row for _, row in scenario.cancels}
@@ -64,14 +72,14 @@ def test_invariant_1_every_request_ends_exactly_once(scenario: Scenario, order: 
             assert seq.start >= seq.arrival
 
 
-@given(scenarios(), SPECS)
+@given(scenarios() | pooled(scenarios()), SPECS)
 def test_invariant_2_memory_holds_or_the_excess_is_counted(scenario: Scenario, order: str) -> None:
     watched = simulated(scenario, order)
     assert not (scenario.engine.eviction and watched.oom_events)
     assert watched.kv_peak <= scenario.engine.kv_tokens or watched.oom_events > 0
 
 
-@given(scenarios(), SPECS)
+@given(scenarios() | pooled(scenarios()), SPECS)
 def test_invariant_3_budgets_hold_and_everybody_advances(scenario: Scenario, order: str) -> None:
     """Tight budgets: a few positions an iteration, and nothing else that could bind."""
     engine = dataclasses.replace(
@@ -81,7 +89,7 @@ def test_invariant_3_budgets_hold_and_everybody_advances(scenario: Scenario, ord
     assert all(seq.state == FINISHED for seq in watched.books.seen)
 
 
-@given(scenarios(), SPECS, st.booleans())
+@given(scenarios() | pooled(scenarios()), SPECS, st.booleans())
 def test_invariant_8_work_is_conserved(scenario: Scenario, order: str, interrupted: bool) -> None:
     if interrupted:
         live(scenario, order)

@@ -13,7 +13,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, Sequence
 from headway.policies.policy import Policy
 from headway.testing.stepping import SteppingHost
-from tests.strategies import MEMORY, ORDERS, Scenario, scenarios
+from tests.strategies import BY_SLACK, MEMORY, ORDERS, Scenario, pooled, scenarios
 
 
 class Watched(Scheduler):
@@ -36,7 +36,7 @@ class Watched(Scheduler):
 
 
 def run(scenario: Scenario, order: str, **sizes: int) -> Watched:
-    engine = dataclasses.replace(scenario.engine, **sizes)
+    engine = scenario.shares.engine(dataclasses.replace(scenario.engine, **sizes))
     scheduler = Watched(engine, *Policy.of(order, eviction=scenario.eviction).rules(engine))
     host = SteppingHost(scheduler, scenario.requests, scenario.outputs, engine.cost)
     host.run()
@@ -49,7 +49,10 @@ def run(scenario: Scenario, order: str, **sizes: int) -> Watched:
     return scheduler
 
 
-@given(scenarios(eviction=True, memory=MEMORY), ORDERS)
+EVICTING = scenarios(eviction=True, memory=MEMORY)
+
+
+@given(EVICTING | pooled(EVICTING), ORDERS | BY_SLACK)
 def test_every_admitted_request_makes_progress(scenario: Scenario, order: str) -> None:
     """All that fit alone finish, whatever the memory rule, the eviction rule and the block size."""
     run(scenario, order)

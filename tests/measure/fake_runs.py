@@ -90,6 +90,14 @@ REJECTED = {
     "reason": "kv_capacity",
 }
 
+LEFT = {
+    "first_token": None,
+    "largest_gap": None,
+    "output_tokens": 0,
+    "outcome": "cancelled",
+    "reason": "client_left",
+}
+
 
 def record(rows: list[dict[str, object]], **given: object) -> RunRecord:
     """A run with these outcomes; everyone decodes in four iterations of 0.1 s."""

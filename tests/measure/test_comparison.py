@@ -52,7 +52,7 @@ def test_the_shape_of_the_json(seeds: int):
     assert set(pair) == {"a", "b", "metric", "difference", "ci95", "relative", "significant", "method"}
     assert pair["metric"] == "wait.mean"
     assert pair["difference"] == pytest.approx(1.0)
-    assert pair["significant"] is True
+    assert pair["significant"] is (True if seeds > 1 else None)  # one run cannot tell
     assert pair["method"] == ("seeds" if seeds > 1 else "batch means")
 
 

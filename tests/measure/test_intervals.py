@@ -56,7 +56,8 @@ def test_no_significant_difference_is_zero_within_the_interval(interval: tuple[f
 
 
 def test_batch_means_are_of_20_contiguous_blocks():
-    blocks = np.random.default_rng(2).normal(size=20)
+    blocks = np.abs(np.random.default_rng(2).normal(size=20)) * (-1.0) ** np.arange(20)
+    assert np.corrcoef(blocks[1:], blocks[:-1])[0, 1] < -0.1  # nothing to correct for
     inner = np.tile([-1.0, 1.0, 0.0], 20)  # within a block it cancels out
     interval = batch_means(np.repeat(blocks, 3) + inner)
     expected = mean_interval(list(blocks))
@@ -67,12 +68,46 @@ def test_batch_means_are_of_20_contiguous_blocks():
 
 def test_batch_means_see_through_requests_that_wait_together():
     """Values that hang together a whole block tell as much as 20 values, not as 2000."""
-    values = np.repeat(np.random.default_rng(3).normal(size=20), 100)
+    blocks = np.random.default_rng(3).normal(size=20)
+    assert np.corrcoef(blocks[1:], blocks[:-1])[0, 1] < -0.1
+    values = np.repeat(blocks, 100)
     by_blocks, as_if_independent = batch_means(values), mean_interval(values)
     assert by_blocks is not None
     assert as_if_independent is not None
     wider = (by_blocks.high - by_blocks.low) / (as_if_independent.high - as_if_independent.low)
     assert wider == pytest.approx(10, rel=0.15)
+
+
+def autoregressive(r: float, n: int, rng: np.random.Generator) -> np.ndarray:
+    """A stationary series of mean 0 with correlation r from one value to the next."""
+    values = rng.normal(size=n)
+    values[1:] *= np.sqrt(1 - r * r)
+    for i in range(1, n):
+        values[i] += r * values[i - 1]
+    return values
+
+
+@pytest.mark.parametrize(("r", "least"), [(0.0, 0.95), (0.3, 0.91), (0.6, 0.85), (0.8, 0.75)])
+def test_blocks_that_depend_on_each_other_count_as_fewer(r: float, least: float):
+    """The mean, 0, is covered nearly as often as it should be, and far more often than without correction."""
+    rng = np.random.default_rng(6)
+    covered = plain = 0
+    for _ in range(1000):
+        blocks = autoregressive(r, 20, rng)
+        interval, uncorrected = batch_means(np.repeat(blocks, 2)), mean_interval(blocks)
+        assert interval is not None
+        assert uncorrected is not None
+        covered += interval.contains_zero
+        plain += uncorrected.contains_zero
+    assert covered / 1000 >= least - 0.02
+    assert covered >= plain
+    assert r < 0.5 or covered - plain > 100
+
+
+def test_values_that_only_grow_tell_next_to_nothing():
+    grown = batch_means(np.arange(400.0))
+    assert grown is not None
+    assert grown.contains_zero
 
 
 def test_batch_means_need_two_values_a_block():

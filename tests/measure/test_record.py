@@ -1,6 +1,7 @@
 import dataclasses
 
 from headway.measure.record import (
+    FOLLOWED_SCHEMA,
     OUTCOME_SCHEMA,
     RESIDENCE_SCHEMA,
     STRAY_SCHEMA,
@@ -35,6 +36,7 @@ def test_hosts_and_readers_agree_on_the_columns():
     assert list(RESIDENCE_SCHEMA) == ["row", "joined", "left"]
     assert list(STRAY_SCHEMA) == ["row", "seconds"]
     assert list(TIMELINE_SCHEMA) == ["time", "waiting", "running", "kv"]
+    assert list(FOLLOWED_SCHEMA) == ["time", "phase", "held", "used"]
 
 
 def test_hosts_and_readers_agree_on_the_fields():
@@ -44,9 +46,9 @@ def test_hosts_and_readers_agree_on_the_fields():
     assert fields(Segments) == "clock steps first last"
     assert fields(Totals) == (
         "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
-        "kv_capacity kv_token_iterations kv_peak oom_events"
+        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens cached_positions demoted"
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "
-        "order memory_rule eviction_rule memory steady_memory"
+        "order memory_rule shedding_rule eviction_rule memory steady_memory followed"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from headway.core.errors import InvalidInput
 from headway.measure.sla import Sla, service
-from tests.measure.fake_runs import REJECTED, outcome, record
+from tests.measure.fake_runs import LEFT, REJECTED, outcome, record
 
 
 def test_an_agreement_is_read_and_written() -> None:
@@ -46,3 +46,13 @@ def test_only_what_kept_every_limit_counts() -> None:
     assert kept.goodput_tokens_per_s == pytest.approx(2 * 15 / run.totals.seconds)
     assert service(run, Sla(e2e=2.9)).attainment == 0
     assert service(run, Sla(e2e=3.0)).attainment == pytest.approx(4 / 5)
+
+
+def test_whose_client_left_was_not_served() -> None:
+    """Neither before its first token, which would otherwise count as none being due, nor after one in time."""
+    rows = [outcome(0), outcome(1, **LEFT), outcome(2, **LEFT | {"first_token": 2.5, "output_tokens": 1})]
+    run = record(rows)
+    for agreement in (Sla(ttft=2.0), Sla(mtpot=1.0), Sla(e2e=3.0), Sla(ttft=2.0, mtpot=1.0, e2e=3.0)):
+        kept = service(run, agreement)
+        assert kept.attainment == pytest.approx(1 / 3)
+        assert kept.goodput_tokens_per_s == pytest.approx(15 / run.totals.seconds)

@@ -1,7 +1,7 @@
-"""Past-Future, the controlled comparison: use of memory and evictions of each rule.
+"""Past-Future, the controlled comparison: use of memory and evictions of each rule, and the frontier over its knob.
 
 Targets are the means of independent simulations over 10 seeds, in per cent of the capacity and events per 100 requests,
-with the tolerances that these showed.
+with the tolerances that these showed. The claim on the frontier is of 5000 requests, after 2000 finishes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from functools import cache
 
 import pytest
 
+from headway.measure.equal_use import Line, evictions_at, ratio_at
+from headway.measure.frontier import Frontier
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
+from headway.studies.frontier import frontier
 from headway.workload import workload
 
-UNIFORM = "uniform(n=3000, rate=1e12, prompt_low={}, prompt_high={}, output_low={}, output_high={})"
-WORKLOADS = {"d1": (32, 4096, 2048, 4096), "d2": (3000, 5000, 3000, 5000), "d3": (2048, 4096, 32, 4096)}
+ENGINE = "past-future-table1"
 SEEDED = "seed_length=512, seed_count=500"
 # workload, rule, use in %, its tolerance, evictions in 100 requests, their tolerance
 TARGETS = [
@@ -37,9 +39,7 @@ def measured(name: str, rule: str, seeds: int) -> tuple[float, float, float, flo
     """Use in % and evictions in 100 requests, of the whole run and of its steady part; means over seeds."""
     used = events = steady_used = steady_events = 0.0
     for seed in range(seeds):
-        record = simulate(
-            workload(UNIFORM.format(*WORKLOADS[name]), seed), Policy.of("fcfs", rule), "past-future-table1"
-        )
+        record = simulate(workload(name, seed), Policy.of("fcfs", rule), ENGINE)
         assert record.memory is not None
         assert record.steady_memory is not None
         used += (record.memory.used_mean or 0) * 100 / seeds
@@ -74,3 +74,93 @@ def test_start_up_costs_most_of_the_evictions() -> None:
     assert steady_used == pytest.approx(90.9, abs=0.5)
     assert steady_events == pytest.approx(1.7, abs=0.8)
     assert steady_events < events
+
+
+# Knobs whose uses cover the ranges of the claim, and the uses where the rules converge; seeds.
+KNOBS = {
+    "d1": ((0.12, 0.09, 0.07, 0.05, 0.04, 0.03, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
+    "d2": ((0.1, 0.07, 0.05, 0.04, 0.03, 0.015, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
+    "d3": ((0.1, 0.08, 0.06, 0.04, 0.02, 0.0), (0.88, 0.9, 0.92, 0.94, 0.96, 0.98), 5),
+}
+
+
+@cache
+def settled(name: str) -> Frontier:
+    reserves, levels, seeds = KNOBS[name]
+    rules = [f"past-future(reserve={value})" for value in reserves] + [f"watermark(level={value})" for value in levels]
+    return frontier(f"{name}(n=5000)", rules, ENGINE, steady_after=2000, seeds=range(seeds))
+
+
+def times_fewer(name: str, per_cent: int) -> float:
+    """How many times fewer evictions Past-Future has than a watermark at the same use."""
+    found = settled(name)
+    assert found.part == "steady"
+    ratio = ratio_at(*found.curves, per_cent / 100)
+    assert ratio is not None, "the knobs do not cover this use"
+    return ratio.times
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "uses"), [("d1", range(85, 93)), ("d2", range(85, 92))], ids=["d1", "d2"])
+def test_past_future_evicts_three_times_less_than_a_watermark_at_the_same_use(name: str, uses: range) -> None:
+    assert {use: times_fewer(name, use) for use in uses if times_fewer(name, use) < 3} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "uses"), [("d1", range(90, 96)), ("d2", range(90, 94))], ids=["d1", "d2"])
+def test_above_the_two_converge(name: str, uses: range) -> None:
+    times = [times_fewer(name, use) for use in uses]
+    assert times == sorted(times, reverse=True)
+    assert 0.7 < times[-1] < 1.5
+
+
+@pytest.mark.slow
+def test_a_plain_watermark_lies_on_the_same_frontier_where_prompts_are_most_of_the_memory() -> None:
+    """D3, wherever both evict anybody: within a factor of 2, where D1 and D2 differ by three and more."""
+    found = settled("d3")
+    rates = {use: [evictions_at(Line.of(curve), use / 100) for curve in found.curves] for use in range(88, 97)}
+    uses = [use for use, pair in rates.items() if all(rate is not None and not rate.bound for rate in pair)]
+    assert uses[0] <= 91
+    assert uses[-1] == 96
+    assert {use: times for use in uses if not 0.5 < (times := times_fewer("d3", use)) < 2} == {}
+
+
+def test_the_frontier_of_a_short_run() -> None:
+    """1500 requests, after 500 finishes, one seed: enough to tell three times at 89 and 90 % of the memory."""
+    rules = ["past-future(reserve=0.08, seed_length=3072)", "past-future(reserve=0.05, seed_length=3072)"]
+    found = frontier("d1(n=1500)", [*rules, "watermark(level=0.85)", "watermark(level=0.9)"], ENGINE, steady_after=500)
+    for used in (0.89, 0.9):
+        ratio = ratio_at(*found.curves, used)
+        assert ratio is not None
+        assert ratio.verdict == "fewer"
+        assert ratio.times >= 3
+
+
+@cache
+def with_lists(lists: int, n: int, start_up: int, seeds: int) -> tuple[float, float]:
+    rule = f"past-future(reserve=0.05, lists={lists}, {SEEDED})"
+    found = frontier(f"d1(n={n})", [rule], ENGINE, steady_after=start_up, seeds=range(seeds))
+    point = found.curves[0].points[0]
+    return point.used_mean * 100, point.evictions_mean
+
+
+def test_more_lists_evict_no_more() -> None:
+    """The largest peak of more lists is a larger reserve; 600 requests, after 300."""
+    used, events = zip(*(with_lists(lists, 600, 300, 1) for lists in (1, 5)), strict=True)
+    assert used[0] > used[1]
+    assert events[0] > events[1]
+
+
+@pytest.mark.slow
+def test_more_lists_are_a_hidden_reserve() -> None:
+    """On D1 at 5 % reserve, after 1000 finishes: 94.1 % and 9.9 evictions with one list, 90.9 % and 1.8 with five.
+
+    Lists beyond 200 // n + 1 are not drawn, so that 20 are hardly more than 5 with some 25 requests running.
+    """
+    used, events = zip(*(with_lists(lists, 3000, 1000, 5) for lists in (1, 2, 5, 20)), strict=True)
+    assert list(used) == sorted(used, reverse=True)
+    assert list(events) == sorted(events, reverse=True)
+    assert used[0] == pytest.approx(94.1, abs=0.5)
+    assert events[0] == pytest.approx(9.9, abs=1.5)
+    assert used[2] == pytest.approx(90.9, abs=0.5)
+    assert events[2] == pytest.approx(1.8, abs=0.8)

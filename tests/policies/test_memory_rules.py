@@ -55,6 +55,13 @@ def test_invariant_6_the_peak_is_that_of_every_future_step(batch: list[tuple[int
     assert found >= sum(held)
 
 
+@given(BATCHES, st.integers(1, 8), st.integers(0, 30))
+def test_slack_counts_for_everybody_at_every_step(batch: list[tuple[int, int]], growth: int, slack: int) -> None:
+    held, remaining = map(list, zip(*batch, strict=True))
+    found = int(peaks(np.array(held), np.array([remaining]), growth, slack)[0])
+    assert found == brute_force([tokens + slack for tokens in held], remaining, growth)
+
+
 @given(BATCHES, st.integers(1, 5))
 def test_lists_are_looked_at_one_by_one(batch: list[tuple[int, int]], lists: int) -> None:
     held, remaining = (np.array(column) for column in zip(*batch, strict=True))
@@ -162,6 +169,39 @@ def test_past_future_draws_above_what_is_generated_and_within_the_line(history: 
     assert drawn.shape == (min(5, 200 // generated.size + 1), generated.size)
     assert (drawn > generated).all()
     assert (drawn <= np.maximum(np.maximum(limit, max(history)), generated) + 1).all()
+
+
+class OnePoint:
+    """A generator whose every draw is the same point of [0, 1)."""
+
+    def __init__(self, point: float) -> None:
+        self.point = point
+
+    def random(self, shape: tuple[int, int]) -> np.ndarray:
+        return np.full(shape, self.point)
+
+
+@given(
+    st.lists(st.integers(0, 500), min_size=1, max_size=30),
+    st.lists(st.tuples(st.integers(0, 600), st.integers(1, 700)), min_size=1, max_size=20),
+    st.floats(0, 1, exclude_max=True),
+)
+def test_past_future_draws_a_point_of_each_line(history: list[int], batch: list[tuple[int, int]], point: float) -> None:
+    """The line of a request: what it has generated, the recent lengths above that, and its limit or the longest."""
+    rule = PastFuture(window=len(history), lists=1, seed_length=1, seed_count=1)
+    rule.attach(ENGINE, OnePoint(point))  # type: ignore[arg-type]
+    for length in history:
+        done = request(1, limit=10_000)
+        done.generated = length
+        rule.finished(done, ledger())
+    expected = []
+    for generated, limit in batch:
+        line = [generated, *sorted(length for length in history if length > generated)]
+        line.append(max(limit, generated, *history))
+        drawn = np.interp(point * (len(line) - 1), range(len(line)), line)
+        expected.append(max(round(float(drawn)), generated + 1))
+    generated, limit = (np.array(column) for column in zip(*batch, strict=True))
+    assert rule.predict_residents(generated, limit)[0].tolist() == expected
 
 
 def test_past_future_is_a_plain_conditional_draw_on_average() -> None:

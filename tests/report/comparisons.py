@@ -18,11 +18,12 @@ SETTINGS = {
 }
 
 
-def of_waits(waits: dict[str, list[float] | np.ndarray], **settings: object) -> Comparison:
-    """One seed; each policy's requests arrive a second apart and wait so long."""
+def of_waits(*seeds: dict[str, list[float] | np.ndarray], **settings: object) -> Comparison:
+    """For each seed, each policy's requests arrive a second apart and wait so long."""
     builder = ComparisonBuilder(SETTINGS | settings)
-    for policy, seconds in waits.items():
-        builder.add(waiting_run(policy, seconds))
+    for seed, waits in enumerate(seeds):
+        for policy, seconds in waits.items():
+            builder.add(waiting_run(policy, seconds, seed))
     return builder.build()
 
 

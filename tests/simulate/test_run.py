@@ -18,6 +18,7 @@ from headway.measure.latency import latencies
 from headway.measure.record import OUTCOME_SCHEMA, RunRecord
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
+from headway.workload.named import workload
 from headway.workload.trace import Trace
 
 
@@ -325,3 +326,39 @@ def test_the_gap_across_two_evictions_counts_from_the_last_token() -> None:
     outcomes = simulate(Trace.from_frame("three", frame), "fcfs", engine).outcomes
     assert outcomes["evictions"].to_list() == [0, 0, 2]
     assert outcomes["largest_gap"][2] == pytest.approx(0.009)
+
+
+def test_the_steady_part_begins_after_so_many_finishes():
+    trace = workload("d1(n=200)")
+    runs = {after: simulate(trace, "fcfs", "past-future-table1", steady_after=after) for after in (20, 100, 1000)}
+    whole = runs[20].memory
+    assert whole is not None
+    assert all(run.memory == whole for run in runs.values())
+    early, late = runs[20].steady_memory, runs[100].steady_memory
+    assert early is not None
+    assert late is not None
+    assert whole.decode_steps > early.decode_steps > late.decode_steps
+    assert runs[1000].steady_memory is None
+
+
+def test_prompts_that_begin_alike_hit_the_cache_of_an_engine_that_has_one() -> None:
+    """Two thousand requests, one after the other; half of them share a block, and one in ten has no hashes."""
+    rows = 2000
+    frame = pl.DataFrame(
+        {
+            "arrival": np.arange(rows) * 10.0,
+            "prompt_tokens": [100] * rows,
+            "output_tokens": [1] * rows,
+            "blocks": [None if row % 10 == 0 else [0 if row % 2 else row + 1] for row in range(rows)],
+            "block_tokens": [80] * rows,
+        }
+    )
+    shared = Trace.from_frame("shared", frame)
+    cached, plain = simulate(shared, "fcfs", engine(prefix_cache=160)), simulate(shared, "fcfs", engine())
+    hits = rows // 2 - 1
+    assert (cached.totals.cached_positions, plain.totals.cached_positions) == (80 * hits, None)
+    assert cached.totals.prefill_positions == plain.totals.prefill_positions - 80 * hits
+    assert cached.totals.kv_peak == plain.totals.kv_peak
+    assert simulate(trace(), "fcfs", engine(prefix_cache=160)).totals.cached_positions == 0
+    blocks_of_512 = Trace.from_frame("mooncake", frame.drop("block_tokens"))
+    assert simulate(blocks_of_512, "fcfs", engine(prefix_cache=1600)).totals.cached_positions == 0

@@ -26,6 +26,7 @@ from headway.core.rules import Order
 from headway.core.sequence import CANCELLED, FINISHED, REJECTED, WAITING, Sequence
 from headway.policies.order.fcfs import Fcfs
 from headway.policies.policy import Policy
+from headway.policies.shares import Shares
 from headway.simulate.engine import SimulatedEngine
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
@@ -46,7 +47,7 @@ def recorder(profile: EngineProfile, order: Order | None = None) -> RecordingSch
 
 
 def plan(decode: tuple[int, int, int], **parts: tuple[object, ...]) -> tuple[tuple[object, ...], ...]:
-    names = ("chunks", "admitted", "joined", "evicted", "ended")
+    names = ("chunks", "admitted", "joined", "held", "resumed", "evicted", "ended")
     return (*((name, *parts.get(name, ())) for name in names), ("decode", *decode))
 
 
@@ -100,6 +101,24 @@ def test_the_naive_engine() -> None:
     assert [row.largest_gap for row in rows] == pytest.approx([1.0, 1.0, math.nan], nan_ok=True)
     assert [row.produced for row in rows] == [3, 2, 0]
     assert (naive.iterations, naive.kv_token_iterations, naive.kv_peak, naive.oom_events) == (5, 36, 12, 0)
+
+
+def test_who_waits_for_a_decode_slot_is_in_the_plans() -> None:
+    """Two positions for prompts, one slot of two: request 1 waits until 0 has ended, and takes one position itself."""
+    split = Shares.of(pools=0.5).engine(engine(decode_block=2))
+    expected = [
+        plan((0, 0, 2), chunks=((0, 2),), admitted=(0,), joined=(0,)),
+        plan((1, 2, 6), chunks=((1, 2),), admitted=(1,), held=(1,)),
+        plan((1, 1, 7)),
+        plan((1, 1, 3), resumed=(1,)),
+    ]
+    requests, outputs = [Request(0, 0.0, 2), Request(1, 0.0, 2)], [4, 2]
+    live, simulated = recorder(split), recorder(split)
+    rows = SteppingHost(live, requests, outputs, split.cost).run()
+    assert live.plans == expected
+    assert [row.finish for row in rows] == [3.0, 4.0]
+    assert SimulatedEngine(simulated, iter(requests), [0.0, 0.0], outputs, split.cost).run()
+    assert simulated.plans == expected
 
 
 def test_a_client_that_leaves_is_dropped_at_the_next_boundary() -> None:

@@ -70,6 +70,15 @@ def test_lengths_are_scaled_and_rounded():
     assert scaled["output_tokens"].to_list() == [0, 1, 2, 2]
 
 
+def test_blocks_are_scaled_with_the_prompts():
+    blocks = {"blocks": [[1, 2], [1], [3], None], "prompt_tokens": [1024, 600, 7, 9]}
+    assert scale_lengths(simple(4, **blocks), 0.25).frame["block_tokens"].to_list() == [128] * 4
+    scaled = scale_lengths(simple(4, **blocks, block_tokens=[16, None, 1, 3]), 1.5).frame
+    assert scaled["block_tokens"].to_list() == [24, 768, 2, 4]
+    assert scaled["blocks"].to_list() == blocks["blocks"]
+    assert "block_tokens" not in scale_lengths(simple(), 2.0).frame.columns
+
+
 @given(traces(), st.floats(1e-6, 1e3))
 def test_scaled_lengths_are_near_and_never_appear_or_vanish(trace: Trace, factor: float):
     scaled = scale_lengths(trace, factor)

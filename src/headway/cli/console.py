@@ -12,20 +12,23 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from headway.core.errors import InvalidInput
 from headway.report.files import write_whole
 
-INVALID, INTERRUPTED = 2, 130  # exit statuses
+FAILED, INVALID, INTERRUPTED = 1, 2, 130  # exit statuses
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask
 PATIENCE = 1.0  # seconds before a progress bar is worth showing
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+_TERMINAL = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison] - if closed
+out = Console(highlight=False, width=None if _TERMINAL else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 STANDARD_OUTPUT = Path("-")
+WHILE_WRITING = "interrupted while writing: what is not named above may be missing, no file is half written"
 
 
 def fail(message: str) -> None:
@@ -34,9 +37,15 @@ def fail(message: str) -> None:
 
 
 def tolerant_streams() -> None:
-    """Let a terminal or pipe that lacks a character show a question mark instead of ending the run."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+    """Let nothing about the streams end the run.
+
+    A terminal or pipe that lacks a character shows a question mark; what a closed stream is told is lost.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+        elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
@@ -84,6 +93,23 @@ def progress_bar(label: str) -> Iterator[Callable[[float], None]]:
         yield update
     finally:
         bar.stop()
+
+
+@contextmanager
+def interruptible(line: str = "interrupted; nothing was written") -> Iterator[None]:
+    """End with a line at Ctrl-C; by default it is one for the time before there is anything to show."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        fail(line)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def end_if_partial(*, partial: bool) -> None:
+    """End with a line where Ctrl-C left only part of the results, once they are shown."""
+    if partial:
+        fail("interrupted: these results are partial")
+        raise typer.Exit(INTERRUPTED)
 
 
 def write_json(data: dict[str, Any], path: Path) -> None:

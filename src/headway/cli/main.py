@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from headway.cli.compare import compare
-from headway.cli.console import INTERRUPTED, INVALID, fail, flush, tolerant_streams
+from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
+from headway.cli.frontier import frontier
 from headway.cli.policies import policies
 from headway.cli.simulate import simulate
 from headway.cli.trace import trace
@@ -24,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, trace, policies, engines, workloads):
+for command in (compare, simulate, frontier, trace, policies, engines, workloads):
     app.command()(command)
 
 
@@ -46,7 +47,7 @@ def headway(
 
 
 def main() -> None:
-    """Run the command line: exit status 2 and one line for a wrong value, 130 when interrupted."""
+    """Run the command line: exit status 2 and one line for a wrong value, 130 when interrupted, else 1."""
     tolerant_streams()
     try:
         status = _run(sys.argv[1:])
@@ -59,14 +60,17 @@ def main() -> None:
         status = INVALID
     except BrokenPipeError:  # the reader has seen enough (head, a pager)
         flush(quietly=True)
-        status = 1
+        status = FAILED
     except OSError as error:
         fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
         flush(quietly=True)
         status = INVALID
     except HeadwayError as error:
         fail(str(error))
-        status = 1
+        status = FAILED
+    except MemoryError:
+        fail("out of memory; take fewer requests (--limit) or a machine that has more")
+        status = FAILED
     except KeyboardInterrupt:
         fail("interrupted")
         status = INTERRUPTED

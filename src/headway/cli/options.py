@@ -13,11 +13,13 @@ from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
 from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
 from headway.core.spec import number, parse_spec, whole
 from headway.studies.source import Source
-from headway.workload import TenantsFile, Trace, read_tenants, read_trace, workloads
+from headway.workload import SeededTrace, TenantsFile, Trace, open_trace, read_tenants, workloads
+from headway.workload.files import read_bytes
 from headway.workload.tenants_toml import is_tenants
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
+MOST_IMAGE_TOKENS = 100_000
 
 SourceArgument = Annotated[
     str | None,
@@ -57,6 +59,15 @@ EvictOption = Annotated[
         show_default="last-admitted",
     ),
 ]
+ShedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shed",
+        metavar="SPEC",
+        help="Who is turned away or put back (repeatable), such as reject, demote or queue-cap(requests=100).",
+        show_default="keep",
+    ),
+]
 SlaOption = Annotated[
     str | None,
     typer.Option(
@@ -71,7 +82,7 @@ EngineOption = Annotated[
         "--engine",
         metavar="PRESET|FILE",
         help="An engine preset (see 'headway engines') or a TOML file.",
-        show_default="qba-paper for that workload, else a100-llama3-8b",
+        show_default="the one that the workload was made for, else a100-llama3-8b",
     ),
 ]
 
@@ -90,6 +101,33 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"'{text}' is not a number") from None
 
 
+PrefillShareOption = Annotated[
+    float,
+    typer.Option(
+        "--prefill-share",
+        parser=_number,
+        metavar="S",
+        help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
+    ),
+]
+PoolsOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="Split every iteration: this share of the positions is for prompts alone, the rest for decodes alone.",
+        show_default=False,
+    ),
+]
+ReserveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reserve",
+        metavar="LIMITS",
+        help="A share of the iterations in which whoever waited too long goes first: share=0.1,after=5,window=200.",
+        show_default=False,
+    ),
+]
 RateOption = Annotated[
     float | None,
     typer.Option(
@@ -97,6 +135,24 @@ RateOption = Annotated[
         metavar="R",
         help="Scale time so that this many requests arrive a second.",
         show_default=False,
+    ),
+]
+ClientsOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=_whole_number,
+        metavar="N",
+        help="Let N clients send the requests, each its next one when its last one has ended (a closed loop).",
+        show_default="arrivals as they are",
+    ),
+]
+PatienceOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=_number,
+        metavar="S",
+        help="A client leaves after so many seconds without a token; its request is cancelled.",
+        show_default="for ever",
     ),
 ]
 LengthsOption = Annotated[
@@ -108,6 +164,15 @@ LengthsOption = Annotated[
 LimitOption = Annotated[
     int | None,
     typer.Option(parser=_whole_number, metavar="N", help="Use only the first so many requests.", show_default=False),
+]
+ImagesOption = Annotated[
+    int,
+    typer.Option(
+        "--tokens-per-image",
+        parser=_whole_number,
+        metavar="N",
+        help="Prompt tokens that an image of the trace counts for (Azure 2025).",
+    ),
 ]
 SeedOption = Annotated[int, typer.Option(parser=_whole_number, metavar="S", help="First seed.")]
 SeedsOption = Annotated[
@@ -150,10 +215,16 @@ def read_seeds(first: int, count: int) -> range:
     return range(start, start + whole("--seeds", count, 1, MOST_SEEDS))
 
 
+def read_images(tokens: int) -> int:
+    """Return what `--tokens-per-image` gives."""
+    return whole("--tokens-per-image", tokens, 0, MOST_IMAGE_TOKENS)
+
+
 def read_source(
     text: str | None,
     *,
     tenants: str | None = None,
+    tokens_per_image: int,
     limit: int | None,
     rate: float | None,
     scale_lengths: float | None,
@@ -168,7 +239,7 @@ def read_source(
         InvalidInput: it is neither, a file cannot be read, or a change is out of range.
     """
     file = None if tenants is None else read_tenants_file(tenants)
-    origin = file if text is None else _origin(text)
+    origin = file if text is None else _origin(text, read_images(tokens_per_image))
     if origin is None:
         raise InvalidInput(
             "TRACE|WORKLOAD is missing; give a trace file or a workload such as qba-paper, or --tenants FILE"
@@ -211,7 +282,7 @@ def read_engine(text: str | None) -> EngineProfile | None:
             raise InvalidEngine(f"engine file {path}: there is no such file")
         return preset(text)
     try:
-        content = path.read_text(encoding="utf-8")
+        content = read_bytes(path).decode()
     except UnicodeDecodeError:
         raise InvalidEngine(f"engine file {path}: not UTF-8 text; expected TOML") from None
     except OSError as error:
@@ -219,11 +290,11 @@ def read_engine(text: str | None) -> EngineProfile | None:
     return engine_from_toml(content, path.stem)
 
 
-def _origin(text: str) -> Trace | TenantsFile | str:
+def _origin(text: str, tokens_per_image: int) -> Trace | SeededTrace | TenantsFile | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
     if exists(text):
-        return read_tenants(text) if is_tenants(text) else read_trace(text)
+        return read_tenants(text) if is_tenants(text) else open_trace(text, tokens_per_image=tokens_per_image)
     try:
         name = parse_spec(text).name
     except InvalidInput:

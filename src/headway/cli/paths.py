@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from headway.core.errors import InvalidInput
 
 def json_output(text: str | None) -> Path | None:
     """Return where `--json` is to be written; `-` is standard output."""
+    if text == "-" and sys.__stdout__ is None:
+        raise InvalidInput("--json -: standard output is closed; give a file")
     return STANDARD_OUTPUT if text == "-" else output("--json", text)
 
 

@@ -11,6 +11,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headway.measure.comparison import Comparison
+from headway.measure.frontier import Frontier
+from headway.report.frontier_tables import equal_use_table, settings_table, times_table
+from headway.report.frontier_words import frontier_answer, frontier_question
 from headway.report.sentences import answer, question
 from headway.report.tables import (
     Column,
@@ -18,6 +21,7 @@ from headway.report.tables import (
     differences_table,
     engine_table,
     memory_table,
+    refusals_table,
     tokens_table,
     waiting_table,
 )
@@ -36,16 +40,30 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
-    for make in (waiting_table, tokens_table, engine_table, memory_table):
-        table = make(comparison)
-        for part in _fitting(table, console) if table is not None else ():
-            console.print(part)
+    for make in (waiting_table, tokens_table, engine_table, refusals_table, memory_table):
+        print_table(make(comparison), console)
     differences = differences_table(comparison)
     if differences:
         heads = ("mean wait", "difference", "share", "95 % interval", "")
         console.print(plain_table(heads, differences, right=(1, 2, 3), wrap=(0,)))
     for note in comparison.notes:
         console.print(Text(f"- {note}", style="dim"))
+
+
+def print_frontier(found: Frontier, console: Console) -> None:
+    """Print question, answer, tables and notes."""
+    console.print(Text(frontier_question(found), style="bold"))
+    console.print(Text(frontier_answer(found)))
+    for make in (equal_use_table, times_table, settings_table):
+        print_table(make(found), console)
+    for note in found.notes:
+        console.print(Text(f"- {note}", style="dim"))
+
+
+def print_table(table: Table | None, console: Console) -> None:
+    """Print a table, if there is one, in as many parts as fit the width."""
+    for part in _fitting(table, console) if table is not None else ():
+        console.print(part)
 
 
 def plain_table(
@@ -82,7 +100,7 @@ def _fitting(table: Table, console: Console) -> list[RichTable]:
 def _rich(table: Table, columns: Sequence[Column], names: int) -> RichTable:
     """Return a table of the given columns; policies' names are folded at `names` characters."""
     rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold")
-    rich.add_column("\npolicy", overflow="fold", max_width=names)
+    rich.add_column(f"\n{table.head}", overflow="fold", max_width=names)
     shown = ""
     for column in columns:
         group = SHORT_GROUPS.get(column.group, column.group)

@@ -10,12 +10,11 @@ import numpy as np
 import typer
 
 from headway.cli.console import err, out, write_json, writing
-from headway.cli.options import JsonOption, _whole_number
+from headway.cli.options import ImagesOption, JsonOption, read_images
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import plain_table
 from headway.cli.tenants import print_tenants, tenants_json
 from headway.core.errors import InvalidInput
-from headway.core.spec import whole
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.stability import BINS as LENGTH_BINS
 from headway.measure.stability import Floats, Stability
@@ -26,7 +25,6 @@ from headway.workload.tenants_toml import is_tenants
 
 BINS = 12
 WIDTH = 44
-MOST_IMAGE_TOKENS = 100_000
 
 StabilityOption = Annotated[
     bool,
@@ -39,15 +37,6 @@ HeatMapOption = Annotated[
         metavar="FILE",
         help="With --stability: write it as heat maps (.html, works offline; or .png, .svg).",
         show_default=False,
-    ),
-]
-ImagesOption = Annotated[
-    int,
-    typer.Option(
-        "--tokens-per-image",
-        parser=_whole_number,
-        metavar="N",
-        help="Prompt tokens that an image counts for (Azure 2025).",
     ),
 ]
 
@@ -77,7 +66,7 @@ def trace(
         raise InvalidInput("--html shows the stability of a trace; give --stability too")
     target, picture = json_output(json), output("--html", html, (".html", ".png", ".svg"))
     check_apart((file,), {"--json": target, "--html": picture})
-    images = whole("--tokens-per-image", tokens_per_image, 0, MOST_IMAGE_TOKENS)
+    images = read_images(tokens_per_image)
     found = read_tenants(file).draw() if is_tenants(file) else read_trace(file, tokens_per_image=images)
     similar = compare_windows(found.frame["output_tokens"]) if stability else None
     if picture is not None and similar is not None:

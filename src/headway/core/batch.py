@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Items
+
 from headway.core.sequence import Sequence
 
 
@@ -12,9 +14,12 @@ class Batch:
     to this batch; the counts are positions and tokens.
 
     Attributes:
-        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission.
+        chunks: (sequence, positions) of prompt to prefill in this iteration, in order of admission; they end at
+            `sequence.filled`. What lies before the first one came from the prefix cache.
         admitted: sequences that start or resume with this iteration.
         joined: sequences whose prompt is complete with this iteration; they decode from the next decode iteration on.
+        held: sequences whose prompt is complete with this iteration, but which must wait for a decode slot.
+        resumed: sequences that waited for a slot, and decode from this very iteration on.
         evicted: sequences that lose their KV before this iteration runs.
         ended: sequences that the plan itself ended (shed, or outgrown the memory), each with its `reason`.
         decodes: sequences that decode.
@@ -35,6 +40,9 @@ class Batch:
         "prefill_positions",
     )
 
+    held: Items[Sequence] = ()
+    resumed: Items[Sequence] = ()
+
     def __init__(self) -> None:
         self.chunks: list[tuple[Sequence, int]] = []
         self.admitted: list[Sequence] = []
@@ -50,3 +58,14 @@ class Batch:
     def positions(self) -> int:
         """Positions that the iteration processes; 0 means that there is nothing to run."""
         return self.decode_positions + self.prefill_positions
+
+
+class PooledBatch(Batch):
+    """A batch of an engine with pools; only there may anybody be held or resumed, so that others do not pay for it."""
+
+    __slots__ = ("held", "resumed")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: Items[Sequence] = ()
+        self.resumed: Items[Sequence] = ()

@@ -32,6 +32,8 @@ class EngineProfile:
         cost: how long an iteration takes.
         decode_block: positions that a decoding request takes in each iteration (q).
         block_size: KV tokens in a block; a request takes whole blocks, and shares none.
+        prefix_cache: tokens of finished prompts that the engine keeps beside `kv_tokens`, for requests whose prompts
+            begin alike; None for no such cache.
         chunk_cap: the most prompt positions of one request in an iteration; None for no cap.
         partial_prompts: the most partly filled prompts at once; None for no limit.
         mode: "mixed" puts decodes and prompt chunks into one iteration; "prefill-first" pauses decodes while there
@@ -57,6 +59,7 @@ class EngineProfile:
     cost: CostModel
     decode_block: int = 1
     block_size: int = 1
+    prefix_cache: int | None = None
     chunk_cap: int | None = None
     partial_prompts: int | None = None
     mode: str = "mixed"
@@ -80,7 +83,7 @@ class EngineProfile:
             "admission_interval",
         ):
             self._whole(field, getattr(self, field))
-        for field in ("chunk_cap", "partial_prompts", "max_new_tokens"):
+        for field in ("prefix_cache", "chunk_cap", "partial_prompts", "max_new_tokens"):
             if getattr(self, field) is not None:
                 self._whole(field, getattr(self, field))
         self._one_of("mode", MODES)
@@ -106,6 +109,15 @@ class EngineProfile:
     def slots(self) -> int:
         """Requests that may hold KV at once: as many as can all decode within the token budget."""
         return min(self.max_sequences, self.token_budget // self.decode_block)
+
+    @property
+    def decode_slots(self) -> int:
+        """Requests that may decode at once."""
+        return self.slots
+
+    def prompt_space(self, decodes: int) -> int:
+        """Positions of an iteration that prompts may take while so many requests decode."""
+        return self.token_budget - decodes * self.decode_block
 
     @property
     def longest_answer(self) -> int:
@@ -278,7 +290,7 @@ def preset(name: str) -> EngineProfile:
         InvalidEngine: there is none of that name; the message names the nearest.
     """
     if name not in PRESETS:
-        raise InvalidEngine(f"unknown engine '{name}'; {nearest(name, PRESETS)} (or a TOML file)")
+        raise InvalidEngine(f"unknown engine '{name}'; {nearest(str(name), PRESETS)} (or a TOML file)")
     return PRESETS[name]
 
 

@@ -15,6 +15,7 @@ A message names the value, what was expected and, where it helps, what to do.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 
@@ -40,6 +41,16 @@ class InvalidTrace(InvalidInput):
 
 class InvalidWorkload(InvalidInput):
     """A workload's name or parameter is unknown or out of range."""
+
+
+def expect(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Refuse an argument of another kind.
+
+    Raises:
+        InvalidInput: `value` is no instance of `kinds`; the message says what was `expected`.
+    """
+    if not isinstance(value, kinds):
+        raise InvalidInput(f"{name} = {reprlib.repr(value)}; expected {expected}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

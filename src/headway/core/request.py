@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+BLOCK_TOKENS = 512  # of a block that has a hash, where nobody says otherwise: Mooncake's
+
 
 class Slo(NamedTuple):
     """What was promised to a request; each in seconds, None where nothing is promised.
@@ -30,6 +32,9 @@ class Request(NamedTuple):
         priority: higher is more urgent.
         slo: what was promised.
         weight: its tenant's share of the service beside the others', above 0.
+        blocks: hashes of its prompt's blocks, in order, for the prefix cache; a hash stands for the block and all that
+            lies before it. None where nobody knows them.
+        block_tokens: tokens in each of these blocks, at least 1; the last one may be shorter.
     """
 
     id: int
@@ -42,3 +47,5 @@ class Request(NamedTuple):
     priority: int = 0
     slo: Slo | None = None
     weight: float = 1.0
+    blocks: tuple[int, ...] | None = None
+    block_tokens: int = BLOCK_TOKENS

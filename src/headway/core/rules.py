@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 
@@ -28,11 +29,13 @@ class Order:
     Requests that return from eviction go to the head in every order; `next` sees to that.
 
     Attributes:
+        by_arrival: nobody is served before who came earlier, so that a shedding rule knows whose work is ahead.
         choosy: it may pass over requests that do not fit the positions left in an iteration.
         chunk_cap: the most prompt positions that it lets one request take in an iteration; None for no more than the
             engine does.
     """
 
+    by_arrival: bool = False
     choosy: bool = False
     chunk_cap: int | None = None
 
@@ -42,6 +45,14 @@ class Order:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Told once, before the first request, where the engine has a prefix cache.
+
+        Args:
+            cached: returns how many tokens of a waiting request's prompt the cache has now. That changes only when
+                prompts are complete.
+        """
 
     def key(self, seq: Sequence) -> float:
         """Rank of a request; smaller goes first."""
@@ -91,6 +102,13 @@ class Order:
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Its last prompt chunk is scheduled."""
 
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Name who gets a free decode slot, of those whose prompt is filled; they are in order of that, at least one.
+
+        Asked only where prompts and decodes have pools of their own. It may cost a look at every one of them.
+        """
+        return next(iter(ready))
+
     def finished(self, seq: Sequence, now: float) -> None:
         """It ended with its answer complete."""
 
@@ -128,9 +146,11 @@ class MemoryRule:
     Attributes:
         steady: a refusal holds until something leaves: more decoding never turns it into an admission. The scheduler
             then need not ask again in between.
+        draws: it uses the randomness that it is given: another seed gives another run.
     """
 
     steady: bool = True
+    draws: bool = False
 
     def attach(self, engine: EngineProfile, rng: np.random.Generator) -> None:
         """Told once, before anything else: the engine that it is for, and the only randomness that it may use."""
@@ -183,6 +203,9 @@ class Shedding:
 
     def attach(self, engine: EngineProfile) -> None:
         """Told once, before anything else: the engine that it is for."""
+
+    def watch(self, ledger: KvLedger, order: Order) -> None:
+        """Told once, when it gets its scheduler: the KV totals that it may read, and the order that it works beside."""
 
     def push(self, seq: Sequence, now: float) -> bool:
         """A request arrived; return True to refuse it at once."""

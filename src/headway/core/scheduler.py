@@ -12,13 +12,17 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
-from headway.core.batch import Batch
+from headway.core.batch import Batch, PooledBatch
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, PagedLedger, new_ledger
+from headway.core.pools import PooledEngine
+from headway.core.prefill_share import PrefillShare
+from headway.core.prefix_cache import PrefixCache
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
-from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import CANCELLED, DECODING, DEMOTED, FILLING, FINISHED, READY, REJECTED, WAITING, Sequence
 
 _FOR_EVER = 1 << 62  # iterations
 
@@ -32,13 +36,18 @@ class Scheduler:
         waiting: requests that are not running, demoted ones included.
         demoted: requests that wait behind all others, oldest first.
         decodes: requests that decode.
+        ready: requests whose prompt is filled and which wait for a decode slot, oldest first; none unless the engine
+            has pools.
         residents: requests that hold KV, in order of admission.
         iterations: iterations planned so far, decode positions and prompt positions in them.
         kv_token_iterations: sum over all iterations of the live KV tokens.
         kv_peak: the most live KV tokens after any plan.
+        pauses: some iterations run prompts alone while others wait to decode.
         oom_events: iterations that exceeded the KV capacity (only without eviction).
+        demotions: requests demoted so far.
         evictions: evictions so far.
         recomputed: prompt positions that were filled again after an eviction.
+        cache: blocks of prompts that are kept; None where the engine keeps none.
         asked_at: boundary, in seconds, at which the order last had the word.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
@@ -53,6 +62,7 @@ class Scheduler:
         "_budget",
         "_capacity",
         "_chunk_cap",
+        "_decode_slots",
         "_emitted_by_prefill",
         "_eviction",
         "_interval",
@@ -60,24 +70,29 @@ class Scheduler:
         "_longest_answer",
         "_memory_listens",
         "_memory_looks",
+        "_new_batch",
         "_order_admits",
         "_order_counts",
         "_order_finishes",
         "_order_gone",
         "_order_prefills",
+        "_order_ran",
         "_order_rested",
         "_pages",
         "_partial_limit",
         "_planned_at",
+        "_pool",
         "_prefill_first",
+        "_share",
         "_sheds",
         "_slots",
         "_tickets",
-        "_told",
         "asked_at",
+        "cache",
         "decode_positions",
         "decodes",
         "demoted",
+        "demotions",
         "engine",
         "eviction",
         "evictions",
@@ -89,10 +104,12 @@ class Scheduler:
         "oom_events",
         "order",
         "partials",
+        "pauses",
         "prefill_positions",
         "quiet_chunk",
         "quiet_open",
         "quiet_until",
+        "ready",
         "recomputed",
         "residents",
         "shedding",
@@ -106,6 +123,7 @@ class Scheduler:
         memory: MemoryRule,
         shedding: Shedding,
         eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
@@ -118,6 +136,7 @@ class Scheduler:
         self.partials: list[Sequence] = []
         self.waiting: int = 0
         self.demoted: OrderedDict[Sequence, None] = OrderedDict()
+        self.ready: dict[Sequence, None] = {}
         self.decodes: int = 0
         self.iterations: int = 0
         self.decode_positions: int = 0
@@ -125,8 +144,13 @@ class Scheduler:
         self.kv_token_iterations: int = 0
         self.kv_peak: int = 0
         self.oom_events: int = 0
+        self.demotions: int = 0
         self.evictions: int = 0
         self.recomputed: int = 0
+        self.cache: PrefixCache | None = None
+        if engine.prefix_cache is not None:
+            self.cache = PrefixCache(engine.prefix_cache)
+            order.attach_cache(self._cached)
         self.quiet_chunk: int = 0
         self.quiet_until: float = math.inf
         self.quiet_open: bool = True
@@ -136,12 +160,37 @@ class Scheduler:
         self.asked_at: float = 0.0  # when the order last had the word
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
-        # Events are told to the rules that listen to them: a call for nothing costs more than everything else in it.
+        self._listen(order, memory)
+        self._size(engine, order, shedding, prefill_share)
+
+    def _size(self, engine: EngineProfile, order: Order, shedding: Shedding, prefill_share: Fraction | None) -> None:
+        """Keep what is read in every iteration."""
+        self._sheds: bool = not shedding.idle
+        shedding.watch(self.ledger, order)
+        self._slots: int = engine.slots
+        self._block: int = engine.decode_block
+        self._budget: int = engine.token_budget
+        self._pool: int = engine.prompt_space(0) if isinstance(engine, PooledEngine) else 0  # positions of prompts
+        self._new_batch: type[Batch] = PooledBatch if self._pool else Batch
+        self._decode_slots: int = engine.decode_slots
+        self._capacity: int = engine.kv_capacity
+        self._longest_answer: int = engine.longest_answer
+        self._chunk_cap: int = min(engine.chunk_cap or engine.token_budget, order.chunk_cap or engine.token_budget)
+        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
+        self._interval: int = engine.admission_interval
+        self._eviction: bool = engine.eviction
+        self._prefill_first: bool = engine.mode == "prefill-first"
+        self._share: PrefillShare | None = PrefillShare(prefill_share, engine.token_budget) if prefill_share else None
+        self.pauses: bool = self._prefill_first or self._share is not None
+        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
+
+    def _listen(self, order: Order, memory: MemoryRule) -> None:
+        """Find out which events the rules listen to: a call for nothing costs more than everything else in it."""
         self._order_admits: bool = type(order).admitted is not Order.admitted
         self._order_prefills: bool = type(order).prefilled is not Order.prefilled
         self._order_finishes: bool = type(order).finished is not Order.finished
         self._order_gone: bool = type(order).gone is not Order.gone
-        self._told: bool = type(order).ran is not Order.ran or not shedding.idle  # of every iteration
+        self._order_ran: bool = type(order).ran is not Order.ran
         self._order_counts: bool = type(order).steady_for is not Order.steady_for
         self._order_rested: bool = type(order).rested is not Order.rested
         self._memory_listens: bool = any(
@@ -152,19 +201,6 @@ class Scheduler:
         self._ask: Callable[[float, int, Sequence | None], Sequence | None] = (
             order.candidate if type(order).next is Order.next else order.next
         )
-        # Read in every iteration.
-        self._sheds: bool = not shedding.idle
-        self._slots: int = engine.slots
-        self._block: int = engine.decode_block
-        self._budget: int = engine.token_budget
-        self._capacity: int = engine.kv_capacity
-        self._longest_answer: int = engine.longest_answer
-        self._chunk_cap: int = min(engine.chunk_cap or engine.token_budget, order.chunk_cap or engine.token_budget)
-        self._partial_limit: int = engine.partial_prompts or engine.max_sequences
-        self._interval: int = engine.admission_interval
-        self._eviction: bool = engine.eviction
-        self._prefill_first: bool = engine.mode == "prefill-first"
-        self._emitted_by_prefill: int = 1 if engine.first_token == "prefill" else 0
 
     def submit(self, request: Request, now: float) -> Sequence:
         """Take in a request that arrives now; return its sequence.
@@ -190,7 +226,7 @@ class Scheduler:
         """Drop a request, between two iterations only; one that has ended already is left as it is."""
         if seq.state in (WAITING, DEMOTED):
             self._leave_queue(seq, CANCELLED, now)
-        elif seq.state in (FILLING, DECODING):
+        elif seq.state in (FILLING, DECODING, READY):
             seq.generated = seq.generated_at(self.ledger.clock, self._block)
             self._release(seq)
             seq.state = CANCELLED
@@ -201,21 +237,24 @@ class Scheduler:
         Args:
             now: the batch boundary, in seconds.
             ending: sequences whose answer ends within this decode block, with the positions of the block that stay
-                empty. Only the host can know; with a block of 1 there are none.
+                empty, also of those that wait for a decode slot. Only the host can know; with a block of 1 there are
+                none.
 
         Returns:
             The batch. With no positions there is nothing to run: the host waits for the next arrival, or for
             `steady_until`.
         """
-        batch = Batch()
+        batch, pool = self._new_batch(), self._pool
         ledger = self.ledger
-        if self._told:
-            self._planned_at = now
-            if self._sheds:
-                self._shed(batch, now)
+        self._planned_at = now
+        if self._sheds:
+            self._shed(batch, now)
         space = self._budget
-        pausing = self._prefill_first
-        if self.decodes and not pausing:
+        pausing = self._prefill_first or (self._share is not None and self._share.is_due and bool(self.partials))
+        if pool:
+            self._decode_in_slots(batch, now, ending)
+            space = pool
+        elif self.decodes and not pausing:
             self._decode(batch, now, ending)
             space -= batch.decode_positions
         if self.partials:
@@ -228,9 +267,13 @@ class Scheduler:
         if not (batch.decodes or batch.chunks):
             if not self.waiting or not (batch.evicted or batch.ended):
                 return batch
-            self._admit(batch, now, self._budget)  # nobody is left to run: the head may start
+            self._admit(batch, now, pool or self._budget)  # nobody is left to run: the head may start
             if not batch.chunks:
                 return batch
+        if self._share is not None and (self.partials or pausing):
+            self._share.owe(1, batch.prefill_positions)
+        if pool and (self.ready or len(batch.joined) > self._decode_slots - self.decodes):
+            batch.held, batch.joined = batch.joined, []  # at the next boundary the order says who goes first
         batch.context = used = ledger.used
         self.iterations += 1
         self.decode_positions += batch.decode_positions
@@ -248,40 +291,70 @@ class Scheduler:
         Args:
             batch: what was planned.
             now: the end of the iteration, in seconds.
-            finished: sequences whose answer is complete, among those that decoded or joined in it.
+            finished: sequences whose answer is complete, among those that decoded, joined or were held in it.
         """
         ledger = self.ledger
-        if self._told:
+        if self._order_ran:
             self.order.ran(batch, now, now - self._planned_at)
+        if self._sheds:
             self.shedding.ran(batch, now, now - self._planned_at)
         if batch.decodes:
             ledger.clock += 1
         clock = ledger.clock
-        for seq in batch.joined:
+        if batch.joined:
+            self._start_decoding(batch.joined, self._emitted_by_prefill)
+        if self._pool:
+            self._hold(batch.held, now)
+        if self.cache is not None:
+            self._store(self.cache, batch)
+        if self._memory_listens:
+            finished = sorted(finished, key=_ticket)  # so that it is all one in which order the host names them
+        for seq in finished:
+            if seq.state == READY:
+                self._release(seq)  # it has nothing to decode
+                seq.state = FINISHED
+            else:
+                decoded = (clock - seq.joined) * self._block - seq.ending
+                seq.generated += decoded
+                seq.state = FINISHED
+                ledger.used -= seq.filled + decoded
+                if self._pages is not None:
+                    self._pages.stop(seq.filled + decoded, seq.ending)
+                self._vacate(seq)
+                self.decodes -= 1
+                if self._memory_listens:
+                    self.memory.left(seq, ledger)
+            if self._memory_listens:
+                self.memory.finished(seq, ledger)
+            if self._order_finishes:
+                self.order.finished(seq, now)
+
+    def _start_decoding(self, seqs: Items[Sequence], emitted: int) -> None:
+        """Let those decode from the next decode iteration on; their prompts have just emitted so many tokens."""
+        ledger = self.ledger
+        for seq in seqs:
             seq.state = DECODING
-            seq.joined = clock
-            seq.generated += self._emitted_by_prefill
+            seq.joined = ledger.clock
+            seq.generated += emitted
             self.decodes += 1
             if self._pages is not None:
                 self._pages.join(seq.filled)
             if self._memory_listens:
                 self.memory.joined(seq, ledger)
-        if self._memory_listens:
-            finished = sorted(finished, key=_ticket)  # so that it is all one in which order the host names them
-        for seq in finished:
-            decoded = (clock - seq.joined) * self._block - seq.ending
-            seq.generated += decoded
-            seq.state = FINISHED
-            ledger.used -= seq.filled + decoded
-            if self._pages is not None:
-                self._pages.stop(seq.filled + decoded, seq.ending)
-            self._vacate(seq)
-            self.decodes -= 1
-            if self._memory_listens:
-                self.memory.left(seq, ledger)
-                self.memory.finished(seq, ledger)
-            if self._order_finishes:
-                self.order.finished(seq, now)
+
+    def _store(self, cache: PrefixCache, batch: Batch) -> None:
+        """Keep the prompts that are complete with this iteration for those that begin like them."""
+        for seq in (*batch.joined, *batch.held):
+            cache.store(seq.request)
+            self._blocked = False  # an order may now prefer somebody else
+
+    def _hold(self, held: Items[Sequence], now: float) -> None:
+        """Let those wait for a decode slot whose prompt has just been filled."""
+        for seq in held:
+            seq.state = READY
+            seq.ready_at = now
+            seq.generated += self._emitted_by_prefill
+            self.ready[seq] = None
 
     def quiet(self) -> int:
         """How many of the next iterations decide nothing, if the host has no news in that time?
@@ -291,19 +364,23 @@ class Scheduler:
         """
         self.quiet_chunk = 0
         decodes = self.decodes
-        if not decodes:
+        if not decodes or (self.ready and decodes < self._decode_slots):
             return 0
         growth = decodes * self._block
         steps = _FOR_EVER
         open_ = self._sheds or len(self.residents) < self._slots
         if self.partials:
             seq = self.partials[0]
-            chunk = space = self._budget - growth
+            chunk = space = self._pool or self._budget - growth
             if chunk > self._chunk_cap:
                 chunk = self._chunk_cap
             steps = (seq.prompt - seq.filled - 1) // chunk
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
+            if self._share is not None:
+                steps = min(steps, self._share.due_in(chunk))
+                if steps < 1:
+                    return 0
             open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
             self.quiet_chunk = chunk
             growth += chunk
@@ -357,6 +434,8 @@ class Scheduler:
             seq.filled += filled
             ledger.unfilled -= filled
             self.prefill_positions += filled
+            if self._share is not None:
+                self._share.owe(steps, chunk)
             if seq.evictions:
                 self._count_again(seq, filled)
         if self._order_rested:
@@ -375,6 +454,7 @@ class Scheduler:
                 continue
             if self.shedding.demotes:
                 seq.state = DEMOTED
+                self.demotions += 1
                 self._blocked = False
                 self.order.remove(seq)
                 self.demoted[seq] = None
@@ -394,12 +474,34 @@ class Scheduler:
         if self._sheds:
             self.shedding.left(seq, now)
 
+    def _decode_in_slots(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
+        """Give free decode slots to those whose prompt is filled, and let everybody with a slot decode."""
+        while True:
+            if self.ready:
+                self._resume(batch)
+            if not self.decodes:
+                return
+            self._decode(batch, now, ending)
+            if self.decodes or not self.ready:  # otherwise everybody with a slot gave way
+                return
+
+    def _resume(self, batch: Batch) -> None:
+        resumed = [*batch.resumed]
+        while self.ready and self.decodes < self._decode_slots:
+            seq = self.order.next_ready(self.ready)
+            del self.ready[seq]
+            self._start_decoding((seq,), 0)
+            resumed.append(seq)
+        batch.resumed = resumed
+        self._blocked = False
+
     def _decode(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Let everybody decode."""
         growth = self.decodes * self._block
         for seq, positions in ending:
-            seq.ending = positions
-            growth -= positions
+            if seq.state == DECODING:
+                seq.ending = positions
+                growth -= positions
         if self._pages is not None:
             growth = self._take_pages(self._pages, batch, now, growth, ending)
         elif self._eviction and self.ledger.used + growth > self._capacity:
@@ -445,6 +547,8 @@ class Scheduler:
         victim.generated = victim.generated_at(self.ledger.clock, self._block)
         victim.computed = max(victim.computed, victim.held_at(self.ledger.clock, self._block))
         self._release(victim)
+        if victim in batch.resumed:
+            batch.resumed = [seq for seq in batch.resumed if seq is not victim]
         victim.prompt = victim.request.prompt_tokens + victim.generated
         victim.filled = 0
         victim.ending = 0
@@ -473,7 +577,10 @@ class Scheduler:
             if pages is not None:
                 pages.leave(seq.prompt, held)
             ledger.unfilled -= seq.prompt - seq.filled
-            self.partials.remove(seq)
+            if seq.state == READY:
+                del self.ready[seq]
+            else:
+                self.partials.remove(seq)
         self._vacate(seq)
         if self._memory_listens:
             self.memory.left(seq, ledger)
@@ -491,8 +598,8 @@ class Scheduler:
             if space <= 0:
                 break
             space -= self._fill(batch, seq, now, space)
-        for seq in batch.joined:
-            self.partials.remove(seq)
+        if batch.joined:
+            self.partials = [seq for seq in self.partials if seq.filled < seq.prompt]
         if self.partials and self._eviction and not batch.chunks and not self.decodes:
             # Half-filled prompts hold all the memory and nobody can move: the rule's victim gives way.
             self._take_back(batch, self.eviction.victim(self.residents, self.ledger), now, alone=False)
@@ -528,6 +635,25 @@ class Scheduler:
             self._blocked = False
         return take
 
+    def _cached(self, seq: Sequence) -> int:
+        """Tokens at the start of a prompt that need not be computed; the last one is computed in any case."""
+        return 0 if self.cache is None else self.cache.cached(seq.request, seq.prompt - 1)
+
+    def _load(self, cache: PrefixCache, seq: Sequence) -> None:
+        """Fill the start of a prompt from the cache, as far as memory has room."""
+        ledger = self.ledger
+        most = seq.prompt - 1
+        if self._eviction:
+            most = min(most, self._capacity - ledger.used - ledger.spare)
+        tokens = cache.cached(seq.request, most)
+        if tokens:
+            cache.use(seq.request, tokens)
+            if self._pages is not None:
+                self._pages.fill(0, tokens)
+            seq.filled = tokens
+            ledger.used += tokens
+            ledger.unfilled -= tokens
+
     def _count_again(self, seq: Sequence, take: int) -> None:
         """Count those of the positions just filled that had been computed before an eviction."""
         self.recomputed += max(min(take, take - seq.filled + seq.computed), 0)
@@ -552,7 +678,8 @@ class Scheduler:
             if seq is None and self.demoted and self.waiting == len(self.demoted) and refused is None:
                 seq = next(iter(self.demoted))  # nobody else is left
             if seq is None:
-                self._blocked = memory.steady if refused is not None else not (order.choosy and batch.chunks)
+                # Where prompts took some of the space, a choosy order may name another one in the next iteration.
+                self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
                 return
             if residents and not memory.fits(seq, ledger):
                 refused = seq
@@ -563,10 +690,10 @@ class Scheduler:
                 seq.state = WAITING
                 order.push(seq, now)  # back in its hands, since it hears of the admission
             seq.state = FILLING
+            if self._sheds and seq.start < 0:
+                self.shedding.left(seq, now)
             if seq.start < 0:
                 seq.start = now
-                if self._sheds:
-                    self.shedding.left(seq, now)
             self.waiting -= 1
             residents[seq] = None
             ledger.residents += 1
@@ -578,6 +705,8 @@ class Scheduler:
                 order.admitted(seq, now)
             if self._memory_listens:
                 memory.admitted(seq, ledger)
+            if self.cache is not None:
+                self._load(self.cache, seq)
             space -= self._fill(batch, seq, now, space)
             if seq.filled < seq.prompt:
                 self.partials.append(seq)

@@ -14,6 +14,7 @@ REJECTED = 4  # refused, or ended because it alone outgrew the memory
 CANCELLED = 5
 EXPIRED = 6  # its deadline passed while it waited
 DEMOTED = 7  # waits behind all others, out of the order's hands
+READY = 8  # holds KV, prompt filled, waits for a decode slot (only where those are fewer than residents)
 
 OUTCOMES = {FINISHED: "finished", REJECTED: "rejected", CANCELLED: "cancelled", EXPIRED: "expired"}
 
@@ -32,6 +33,8 @@ class Sequence:
         state: one of the integers above.
         prompt: positions to prefill before it decodes: the prompt, and after an eviction what it had generated.
         filled: positions of `prompt` in KV.
+        ready_at: end of the iteration that filled its prompt, in seconds, where it then had to wait for a decode slot;
+            -1 before.
         joined: number of decode iterations that the engine had run when this one began to decode.
         generated: tokens generated up to `joined`; see `generated_at`.
         ending: positions of its last decode block that stay empty, once the host knows them.
@@ -55,6 +58,7 @@ class Sequence:
         "limit",
         "mark",
         "prompt",
+        "ready_at",
         "reason",
         "request",
         "retry_after",
@@ -72,6 +76,7 @@ class Sequence:
         self.state: int = WAITING
         self.prompt: int = request.prompt_tokens
         self.filled: int = 0
+        self.ready_at: float = -1.0
         self.joined: int = -1
         self.generated: int = 0
         self.ending: int = 0
@@ -92,7 +97,7 @@ class Sequence:
         """KV tokens held after `clock` decode iterations of `block` tokens each."""
         if self.state == DECODING:
             return self.filled + (clock - self.joined) * block
-        return self.filled if self.state == FILLING else 0
+        return self.filled if self.state in (FILLING, READY) else 0
 
     def __repr__(self) -> str:
         return f"<Sequence {self.id} state={self.state} filled={self.filled}/{self.prompt}>"

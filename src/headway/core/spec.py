@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from headway.core.errors import InvalidSpec, nearest
+from headway.core.errors import InvalidSpec, expect, nearest
 
 T = TypeVar("T")
 
@@ -46,6 +46,7 @@ def parse_spec(text: str) -> Spec:
     Raises:
         InvalidSpec: the text is not of this form; the message names the text and the form.
     """
+    expect("spec", text, str, "a text: name or name(key=value, ...), for example qba(k=5, gamma=0.8)")
     try:
         tree = ast.parse(_HYPHEN.sub(lambda match: match[1] or "_", text.strip()), mode="eval").body
         return _spec(tree)

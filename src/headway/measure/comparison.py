@@ -107,11 +107,6 @@ class ComparisonBuilder:
             self._first[record.policy] = record
         return summary
 
-    @property
-    def has_runs(self) -> bool:
-        """Whether any run was taken in."""
-        return bool(self._summaries)
-
     def note(self, text: str) -> None:
         """Add what the reader must know."""
         self._notes = (*self._notes, text)
@@ -167,7 +162,7 @@ def _one_seed_note(pairs: Sequence[PairedDifference]) -> str:
     if all(pair.ci95 is None for pair in pairs):
         return f"Too few requests to say how sure the differences are; {2 * BLOCKS} or several seeds would do."
     return (
-        f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests "
-        "(batch means). Near saturation blocks depend on each other and the intervals are too narrow; "
-        "several seeds tell more."
+        f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests (batch means), "
+        "widened where one block is like the next. Near saturation they are still too narrow, so that one run shows "
+        "no difference to be significant; several seeds of a workload, or several stretches of traffic, can."
     )

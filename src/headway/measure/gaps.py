@@ -6,7 +6,8 @@ is that of the iterations' gaps, each weighted by the number of requests that de
 
 A residence marks the delivery with which a request joined (`joined`); its gaps are those of the iterations
 `joined + 1 .. left`. Gaps that are one request's alone are kept apart (`stray`): from its last delivery before an
-eviction to the first one after it, or from joining while decodes were paused to its first decode.
+eviction to the first one after it, or from the end of its prompt to its first decode where decodes were paused or it
+waited for a decode slot.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ class PairedDifference:
     method: str
 
     @property
-    def significant(self) -> bool:
-        """Whether the interval excludes 0; without an interval nothing is significant."""
-        return self.ci95 is not None and not self.ci95.contains_zero
+    def significant(self) -> bool | None:
+        """Whether the interval over seeds excludes 0; None without one, since a single run's is not sure enough."""
+        return None if self.ci95 is None or self.method != "seeds" else not self.ci95.contains_zero
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pair's entry in `--json`."""
@@ -94,9 +94,11 @@ def _paired_waits(a: RunRecord, b: RunRecord) -> tuple[np.ndarray, np.ndarray]:
     """Return the waits of the requests that both runs started, in order of arrival, seconds."""
     one, other = a.outcomes, b.outcomes
     if not one["id"].equals(other["id"]):
-        # An interrupted run lacks requests, or lists them in another order.
+        # An interrupted run lacks requests, or lists them in another order. With clients the two runs have arrival
+        # times of their own: the order is that of the first.
         one = one.join(other.select("id"), on="id", how="semi").sort("arrival", "id")
-        other = other.join(one.select("id"), on="id", how="semi").sort("arrival", "id")
+        place = one.select("id").with_row_index("place")
+        other = other.join(place, on="id", how="inner").sort("place")
     wait, reference = waits(one), waits(other)
     both = ~np.isnan(wait) & ~np.isnan(reference)
     return wait[both], reference[both]

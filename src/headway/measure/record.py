@@ -55,6 +55,14 @@ TIMELINE_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 """Columns of `RunRecord.timeline`, in order."""
 
+FOLLOWED_SCHEMA: dict[str, type[pl.DataType]] = {
+    "time": pl.Float64,
+    "phase": pl.String,
+    "held": pl.Int64,
+    "used": pl.Int64,
+}
+"""Columns of `Followed.notes`, in order."""
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -92,6 +100,10 @@ class Totals:
         kv_token_iterations: sum over iterations of live KV tokens.
         kv_peak: most live KV tokens in any iteration.
         oom_events: iterations in which live KV exceeded the capacity.
+        wasted_tokens: prompt positions computed and tokens generated for requests whose clients left; what was
+            computed again after an eviction is not in it.
+        cached_positions: prompt tokens that came from the prefix cache and were not run; None without one.
+        demoted: requests that the shedding rule put behind all others.
     """
 
     iterations: int
@@ -105,6 +117,25 @@ class Totals:
     kv_token_iterations: int
     kv_peak: int
     oom_events: int
+    wasted_tokens: int = 0
+    cached_positions: int | None = None
+    demoted: int = 0
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One request's memory over time, beside that of all.
+
+    Attributes:
+        row: the request's row in the outcomes.
+        arrival: seconds.
+        notes: at batch boundaries from its arrival to its end (`FOLLOWED_SCHEMA`): seconds; "waiting", "prefill",
+            "decode" or "ended"; KV tokens that it holds; KV tokens that all hold. In between both lie on a line.
+    """
+
+    row: int
+    arrival: float
+    notes: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -132,9 +163,12 @@ class RunRecord:
         wall_seconds: how long it took to compute.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        shedding_rule: spec of the shedding rule.
         eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the last request left the queue for the first time.
-        steady_memory: the same, from the 1000th finish on; None if the queue was empty before.
+        steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
+            if the queue was empty before.
+        followed: the memory of the request that was to be followed; None if there was none.
         partial: it was interrupted; requests that had not ended are missing.
     """
 
@@ -152,6 +186,8 @@ class RunRecord:
     partial: bool = False
     order: str = ""
     memory_rule: str = ""
+    shedding_rule: str = ""
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
+    followed: Followed | None = None

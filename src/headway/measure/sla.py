@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from headway.core.errors import InvalidInput, nearest
+from headway.core.errors import InvalidInput, expect, nearest
 from headway.measure.record import RunRecord
 
 LIMITS = ("ttft", "mtpot", "e2e")
@@ -34,6 +34,7 @@ class Sla:
         Raises:
             InvalidInput: not of that form, an unknown limit, or one that is not a number above 0.
         """
+        expect("sla", text, str, "a text such as 'ttft=10,mtpot=1.5'")
         limits: dict[str, float] = {}
         for part in text.split(","):
             name, equals, value = (piece.strip() for piece in part.partition("="))

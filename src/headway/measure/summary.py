@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from headway.measure.cache import CacheUse
 from headway.measure.latency import CLASSES, Latency, latencies, mean_count, waits
 from headway.measure.memory import MemoryUse
+from headway.measure.quantiles import Stats
 from headway.measure.record import RunRecord
+from headway.measure.refusals import Refusals
 from headway.measure.sla import Service, Sla, service
 
 
@@ -54,7 +57,8 @@ class Summary:
         seeds: the seeds that the figures are of.
         finished: requests that got all their tokens.
         rejected: requests turned away; these have no wait, so read the waits beside this count.
-        cancelled: requests that their client took back.
+        cancelled: requests whose client left.
+        wasted_tokens: prompt positions computed and tokens generated for these.
         expired: requests whose deadline passed.
         backlog: requests that were waiting when the last one arrived.
         latency: waits and latencies of all requests.
@@ -71,10 +75,13 @@ class Summary:
         partial: a run was interrupted.
         order: spec of the order.
         memory_rule: spec of the memory rule.
+        shedding_rule: spec of the shedding rule.
         eviction_rule: spec of the eviction rule.
         memory: use of KV memory until the queue was empty.
         steady_memory: the same, after the first 1000 finishes.
         sla: how the service agreement was kept; None without one.
+        cache: what the prefix cache spared.
+        refusals: who was turned away or demoted, why, and how soon they were told.
     """
 
     policy: str
@@ -98,10 +105,14 @@ class Summary:
     partial: bool
     order: str = ""
     memory_rule: str = ""
+    shedding_rule: str = ""
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
     sla: Service | None = None
+    wasted_tokens: float = 0
+    cache: CacheUse = CacheUse()  # noqa: RUF009 - it is immutable
+    refusals: Refusals = Refusals({}, Stats(), 0)  # noqa: RUF009 - it is immutable
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
@@ -116,6 +127,9 @@ class Summary:
             "cancelled": self.cancelled,
             "expired": self.expired,
             "backlog": self.backlog,
+            "wasted_tokens": self.wasted_tokens,
+            "shed": self.shedding_rule,
+            **self.refusals.to_dict(),
             **latency,
             "classes": {name: one.to_dict() for name, one in self.classes.items()},
             "predicted": {name: one.to_dict() for name, one in self.predicted.items()},
@@ -129,6 +143,7 @@ class Summary:
                 "capacity_tokens": self.kv.capacity_tokens,
                 "oom_events": self.kv.oom_events,
             },
+            "cache": self.cache.to_dict(),
             "memory": {
                 "spec": self.memory_rule,
                 "eviction_rule": self.eviction_rule,
@@ -180,10 +195,14 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         partial=record.partial,
         order=record.order,
         memory_rule=record.memory_rule,
+        shedding_rule=record.shedding_rule,
         eviction_rule=record.eviction_rule,
         memory=record.memory,
         steady_memory=record.steady_memory,
         sla=None if sla is None else service(record, sla),
+        wasted_tokens=totals.wasted_tokens,
+        cache=CacheUse.of(totals),
+        refusals=Refusals.of(record),
     )
 
 
@@ -229,10 +248,14 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         partial=any(one.partial for one in summaries),
         order=summaries[0].order,
         memory_rule=summaries[0].memory_rule,
+        shedding_rule=summaries[0].shedding_rule,
         eviction_rule=summaries[0].eviction_rule,
         memory=_uses([one.memory for one in summaries]),
         steady_memory=_uses([one.steady_memory for one in summaries]),
         sla=_services([one.sla for one in summaries]),
+        wasted_tokens=count("wasted_tokens"),
+        cache=CacheUse.over_seeds([one.cache for one in summaries]),
+        refusals=Refusals.over_seeds([one.refusals for one in summaries]),
     )
 
 

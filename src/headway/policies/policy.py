@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from headway.core.engine import EngineProfile
-from headway.core.errors import InvalidSpec
+from headway.core.errors import InvalidSpec, expect
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.spec import Spec, build, construct, parse_spec
 from headway.policies.eviction import EVICTION_RULES
 from headway.policies.memory import MEMORY_RULES
 from headway.policies.order import ORDERS
+from headway.policies.shares import Reserved, Shares
 from headway.policies.shedding import SHEDDING_RULES
 
 _IMPORT_PATH = re.compile(r"^([A-Za-z_][\w.]*):([A-Za-z_]\w*)(\(.*\))?$", re.DOTALL)
@@ -33,6 +34,7 @@ class Policy:
         memory: spec of the memory rule; None takes the engine's.
         shedding: spec of the shedding rule.
         eviction: spec of the eviction rule.
+        shares: what is guaranteed beside the order.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Policy:
     memory: Spec | None = None
     shedding: Spec = Spec("keep")  # noqa: RUF009 - a Spec is immutable
     eviction: Spec = Spec("last-admitted")  # noqa: RUF009
+    shares: Shares = Shares()  # noqa: RUF009
 
     @classmethod
     def of(
@@ -49,6 +52,7 @@ class Policy:
         memory: str | None = None,
         shedding: str = "keep",
         eviction: str = "last-admitted",
+        shares: Shares | None = None,
     ) -> Policy:
         """Make a policy from specs, or from an own order's class or import path (`my_module:MyOrder`).
 
@@ -63,6 +67,7 @@ class Policy:
             memory=None if memory is None else parse_spec(memory),
             shedding=parse_spec(shedding),
             eviction=parse_spec(eviction),
+            shares=shares or Shares(),
         )
         policy.order()
         if policy.memory is not None:
@@ -85,6 +90,8 @@ class Policy:
         shedding: Shedding = build(self.shedding, SHEDDING_RULES, "shedding rule")
         eviction: Eviction = build(self.eviction, EVICTION_RULES, "eviction rule")
         order = self.order()
+        if self.shares.reserve is not None:
+            order = Reserved(order, self.shares.reserve)
         for rule in (order, shedding):
             rule.attach(engine)
         return order, memory, shedding, eviction
@@ -93,15 +100,38 @@ class Policy:
         """Return the spec of the memory rule that it runs on an engine."""
         return self.memory or parse_spec(engine.memory)
 
-    def build(self, engine: EngineProfile, rng: np.random.Generator | None = None) -> Scheduler:
-        """Make a scheduler for one engine, with fresh rules."""
-        return Scheduler(engine, *self.rules(engine, rng))
+    def draws(self, engine: EngineProfile) -> bool:
+        """Whether another seed gives another run on the same requests."""
+        return build(self.memory_on(engine), MEMORY_RULES, "memory rule").draws
+
+    def build(
+        self,
+        engine: EngineProfile,
+        rng: np.random.Generator | None = None,
+        make: Callable[..., Scheduler] = Scheduler,
+    ) -> Scheduler:
+        """Make a scheduler for one engine, with fresh rules.
+
+        Args:
+            engine: what it is for.
+            rng: the only randomness that the rules may use; by default a generator of seed 0.
+            make: the scheduler's class, where it is to be a special one.
+
+        Raises:
+            InvalidInput: the policy guarantees prompts a share on an engine that serves them first anyway, or splits
+                one that cannot be split so.
+        """
+        if self.shares.prefill and engine.mode == "prefill-first":
+            raise InvalidSpec(f"prefill share: engine '{engine.name}' fills prompts first anyway; leave the share out")
+        engine = self.shares.engine(engine)
+        return make(engine, *self.rules(engine, rng), self.shares.prefill)
 
 
 def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
     """Return the order's name, however its spec was spelled, and what makes a fresh one."""
-    if not isinstance(order, str):
+    if isinstance(order, type) and issubclass(order, Order):  # pyright: ignore[reportUnnecessaryIsInstance]
         return order.__name__, order
+    expect("policy", order, str, "a spec such as 'qba(k=3)', or a subclass of headway.Order")
     path = _IMPORT_PATH.match(order.strip())
     if path is None:
         spec = parse_spec(order)

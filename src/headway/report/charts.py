@@ -207,7 +207,7 @@ def _timelines(comparison: Comparison) -> tuple[dict[str, pl.DataFrame], str]:
         return {}, ""
     start = min(float(run.timeline["time"][0]) for run in records.values())
     end = max(float(run.timeline["time"][-1]) for run in records.values())
-    unit, seconds = _time_unit(end - start)
+    unit, seconds = time_unit(end - start)
     since = ((pl.col("time") - start) / seconds).alias("time")
     return {name: timeline_maxima(run, start, end, BUCKETS).with_columns(since) for name, run in records.items()}, unit
 
@@ -309,7 +309,7 @@ def _time(unit: str | None) -> alt.X:
     return alt.X("time:Q").title(title).scale(nice=False).axis(labels=unit is not None)
 
 
-def _time_unit(span: float) -> tuple[str, float]:
+def time_unit(span: float) -> tuple[str, float]:
     """Return a unit in which the span (seconds) is a handy number, and its seconds."""
     if span < 600:
         return "s", 1.0

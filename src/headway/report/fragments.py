@@ -19,9 +19,9 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs|min|h)(?!\w))")
 _SHOWN_ELSEWHERE = ("headway", "command")
 
 
-def partial_banner(comparison: Comparison) -> str:
-    """Say at the top that something is missing."""
-    if not comparison.partial:
+def partial_banner(*, partial: bool) -> str:
+    """Say at the top that something is missing, if it is."""
+    if not partial:
         return ""
     return (
         '<p class="partial" role="status">Interrupted: these results are partial. '
@@ -66,7 +66,7 @@ def table_html(table: Table) -> str:
         f'<th scope="col"{_classes(first=begin)}>{html.escape(column.name)}{_unit(column.unit)}</th>'
         for column, begin in zip(columns, begins, strict=True)
     )
-    labels, colours = short_labels(table.rows), policy_colours(table.rows)
+    labels, colours = short_labels(table.rows), table.colours or policy_colours(table.rows)
     rows = "\n".join(
         f"<tr>{_policy(policy, labels[policy], colours[policy])}"
         + "".join(_cell(column, row, first=begin) for column, begin in zip(columns, begins, strict=True))
@@ -74,7 +74,7 @@ def table_html(table: Table) -> str:
         for row, policy in enumerate(table.rows)
     )
     return _scrolling(
-        f'<tr><th></th>{heads}</tr>\n<tr><th scope="col">Policy</th>{names}</tr>',
+        f'<tr><th></th>{heads}</tr>\n<tr><th scope="col">{html.escape(table.head.capitalize())}</th>{names}</tr>',
         rows,
     )
 
@@ -84,10 +84,11 @@ def differences_section(comparison: Comparison) -> str:
     rows = differences_table(comparison)
     if not rows:
         return ""
-    of = "seeds" if comparison.paired[0].method == "seeds" else "20 blocks of successive requests"
+    seeds = comparison.paired[0].method == "seeds"
+    of = "seeds" if seeds else "20 blocks of successive requests"
     how = (
-        "Mean wait of the first less that of the second, on the same requests, with 95 % intervals over "
-        f"{of}. Where the interval contains 0 the difference may be chance."
+        f"Mean wait of the first less that of the second, on the same requests, with 95 % intervals over {of}. Where "
+        f"the interval contains 0 the difference may be chance{'' if seeds else '; where not, one run cannot tell'}."
     )
     heads = ("Difference", "Share", "95 % interval")
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
@@ -121,9 +122,8 @@ def chart_ids(figure: Figure) -> list[str]:
     return [f"chart-{figure.key}-{i}" for i in range(len(figure.charts))]
 
 
-def settings_section(comparison: Comparison) -> str:
-    """Return the command that repeats the comparison, and every other setting."""
-    settings = comparison.settings
+def settings_section(settings: Mapping[str, Any]) -> str:
+    """Return the command that repeats what is shown, and every other setting."""
     command = settings.get("command")
     shown = f"<pre><code>{html.escape(str(command))}</code></pre>\n" if command else ""
     items = "\n".join(
@@ -136,11 +136,11 @@ def settings_section(comparison: Comparison) -> str:
     return f"<section>\n<h2>Repeat it</h2>\n{shown}<dl>\n{items}\n</dl>\n</section>"
 
 
-def notes_section(comparison: Comparison) -> str:
-    """Return what the reader must know."""
-    if not comparison.notes:
+def notes_section(notes: Sequence[str]) -> str:
+    """Return what the reader must know, a sentence each."""
+    if not notes:
         return ""
-    items = "\n".join(f"<li>{prose(note)}</li>" for note in comparison.notes)
+    items = "\n".join(f"<li>{prose(note)}</li>" for note in notes)
     return f"<section>\n<h2>Notes</h2>\n<ul>\n{items}\n</ul>\n</section>"
 
 

@@ -1,9 +1,8 @@
-"""The report as one HTML file that needs nothing else: no network, no files beside it."""
+"""The report of a comparison as one HTML file."""
 
 from __future__ import annotations
 
 import html
-from importlib.resources import files
 from pathlib import Path
 
 from headway.measure.comparison import Comparison
@@ -20,12 +19,7 @@ from headway.report.fragments import (
     table_html,
 )
 from headway.report.sentences import answer, question
-from headway.report.tables import engine_table, memory_table, tokens_table, waiting_table
-
-# With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".
-_CONTENT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
-)
+from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
 
 _WAITING = (
     "From arrival until a request is first scheduled, of all requests that were. A quantile is a wait that "
@@ -38,7 +32,15 @@ _TOKENS = (
 )
 _ENGINE = (
     "Throughput is of finished requests, over the time from the first arrival to the last finish. Batch is "
-    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it."
+    "the share of the token budget used, KV the share of the cache; OOM counts iterations that exceeded it. "
+    "Cancelled are requests whose clients left; wasted tokens, if any, were computed for these."
+)
+
+_REFUSALS = (
+    "Deadline: out of reach when it was refused. Unreachable: out of reach of an idle engine too. Queue full: so many "
+    "waited. Memory: it never fits. Told after is the time from arrival to refusal, of requests that were never "
+    "started. Demoted requests wait behind all others and finish in the end. Met is the share of all requests that "
+    "kept every limit of the agreement, and of the finished ones; goodput counts only these."
 )
 
 _MEMORY = (
@@ -55,16 +57,18 @@ def html_report(comparison: Comparison) -> str:
     """
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.charts import figures  # noqa: PLC0415
-    from headway.report.embed import charts_json, drawing_script  # noqa: PLC0415
+    from headway.report.life_chart import life_figure  # noqa: PLC0415
+    from headway.report.page import page  # noqa: PLC0415
 
-    drawn = figures(comparison)
-    memory = memory_table(comparison)
-    title = html.escape(question(comparison))
+    life = life_figure(comparison)
+    drawn = figures(comparison) + ([life] if life else [])
+    memory, refusals = memory_table(comparison), refusals_table(comparison)
+    title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))
     body = "\n".join(
         (
-            f"<header>\n<h1>{title}</h1>",
-            partial_banner(comparison),
+            f"<header>\n<h1>{html.escape(title)}</h1>",
+            partial_banner(partial=comparison.partial),
             f'<p class="answer">{prose(answer(comparison))}</p>',
             f'<p class="facts">{prose(facts(comparison))}</p>\n</header>\n<main>',
             section("Waiting", _WAITING, table_html(waiting_table(comparison))),
@@ -72,32 +76,15 @@ def html_report(comparison: Comparison) -> str:
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
+            section("Refusals", _REFUSALS, table_html(refusals)) if refusals else "",
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
             figure_grid([figure for figure in drawn if figure.place == "wide"]),
-            settings_section(comparison),
-            notes_section(comparison),
+            settings_section(comparison.settings),
+            notes_section(comparison.notes),
             f"</main>\n<footer>Made by Headway {version}</footer>",
         )
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_CONTENT_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{_resource("page.css")}</style>
-</head>
-<body>
-{body}
-<script type="application/json" id="charts">{charts_json(drawn)}</script>
-<script>
-{drawing_script()}
-</script>
-</body>
-</html>
-"""
+    return page(title, body, drawn)
 
 
 def write_html(comparison: Comparison, path: Path | str) -> None:
@@ -107,7 +94,3 @@ def write_html(comparison: Comparison, path: Path | str) -> None:
         OSError: the path cannot be written.
     """
     write_whole(path, html_report(comparison).encode())
-
-
-def _resource(name: str) -> str:
-    return files("headway.report").joinpath(name).read_text(encoding="utf-8")

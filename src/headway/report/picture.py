@@ -48,11 +48,32 @@ def save_picture(comparison: Comparison, path: Path | str, *, scale: float = 2.0
         ValueError: another ending, or nothing to draw.
         OSError: the path cannot be written.
     """
+    _save(panel(comparison), path, scale)
+
+
+def save_figure(figure: Figure, path: Path | str, *, width: int = 900, scale: float = 2.0) -> None:
+    """Write one figure as PNG or SVG, by the path's ending; whole or not at all.
+
+    Args:
+        figure: what to show.
+        path: ends in `.png` or `.svg`.
+        width: of the chart without its axes, in units of length.
+        scale: pixels a unit of length, for PNG.
+
+    Raises:
+        ValueError: another ending.
+        OSError: the path cannot be written.
+    """
+    charts = [chart.properties(width=width) for chart in figure.charts]
+    _save(_independent(alt.vconcat(*charts, spacing=14, title=figure.title)), path, scale)
+
+
+def _save(drawn: alt.VConcatChart, path: Path | str, scale: float) -> None:
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"picture '{path}': expected a path that ends in .png or .svg")
     config = CONFIG | {"background": "white", "padding": 24}
-    chart = panel(comparison).configure(**config)
+    chart = drawn.configure(**config)
     buffer = io.BytesIO()
     if ending == "svg":
         text = io.StringIO()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from headway.measure.comparison import Comparison
+from headway.measure.record import RunRecord
 from headway.measure.summary import Summary
 from headway.report.labels import short_labels
-from headway.report.numbers import count_text, list_text, percent_text, seconds_text
+from headway.report.numbers import count_text, list_text, percent_text, seconds_apart, seconds_text
 
-SAME = 1e-6
-"""Mean waits closer than this (seconds) are called the same."""
+SAME, SAME_SHARE = 1e-6, 5e-4
+"""Waits closer than this (seconds, or as a share) are called the same."""
+
+AT_ONCE = 1e-3
+"""Share of a run within which all requests arrive that were there at the start."""
 
 BACKLOG = 0.05
 """Share of the requests still waiting at the last arrival from which on an engine is said not to keep up."""
@@ -35,7 +41,7 @@ def answer(comparison: Comparison) -> str:
     if not known:
         return "No request was started, so there is nothing to compare."
     sentences = [_alone(known[0])] if len(known) == 1 else _among(comparison, known)
-    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison)])
+    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison), *_left(comparison)])
 
 
 def _alone(summary: Summary) -> str:
@@ -49,28 +55,29 @@ def _among(comparison: Comparison, known: Sequence[Summary]) -> list[str]:
     """Say who has the lowest mean wait, whether that may be chance, and what it does to long requests."""
     labels = short_labels([summary.policy for summary in comparison.policies])
     ranked = sorted(known, key=_mean)
-    best, worst = ranked[0], ranked[-1]
-    if _mean(worst) - _mean(best) < SAME:
-        same = f"All policies give the same mean wait here ({_text(_mean(best))})"
+    best = [one for one in ranked if _same(_mean(one), _mean(ranked[0]))]
+    others = ranked[len(best) :]
+    if not others:
+        same = f"All policies give the same mean wait here ({_text(_mean(best[0]))})"
         return [f"{same}: the order of the queue makes no difference."]
+    reference = others[0] if known[0] in best else known[0]
+    lowest, compared = seconds_apart(_mean(best[0]), _mean(reference))
     where = f"On {workload}, " if (workload := str(comparison.settings.get("workload", ""))) else ""
-    first = f"{where}{labels[best.policy]} has the lowest mean wait, {_text(_mean(best))}"
-    reference = comparison.policies[0] if comparison.policies[0] in known[:1] else known[0]
-    if reference is best:
-        reference = ranked[1]
-    if _mean(reference) > 0:
-        saved = 1 - _mean(best) / _mean(reference)
-        first += f", {percent_text(saved)} below {labels[reference.policy]} ({_text(_mean(reference))})"
-    return [f"{first}.", *_certainty(comparison, ranked, labels), *_price(best, known, labels)]
+    first = f"{where}{list_text([labels[one.policy] for one in best])} {'has' if len(best) == 1 else 'have'}"
+    first += f" the lowest mean wait{' in this run' if len(comparison.seeds) == 1 else ''}, {lowest}"
+    saved = percent_text(1 - _mean(best[0]) / _mean(reference))
+    first += f", {saved} below {labels[reference.policy]} ({compared})."
+    return [first, *_certainty(comparison, best[0], others, labels), *_price(best, known, labels)]
 
 
-def _certainty(comparison: Comparison, ranked: Sequence[Summary], labels: dict[str, str]) -> list[str]:
+def _certainty(comparison: Comparison, best: Summary, others: Sequence[Summary], labels: dict[str, str]) -> list[str]:
     """Say to whom the difference of the best is more than chance."""
-    best, others = ranked[0], ranked[1:]
     pairs = [(one, comparison.difference(one.policy, best.policy)) for one in others]
     told = [(one, pair) for one, pair in pairs if pair is not None and pair.ci95 is not None]
     if len(told) < len(others):
         return ["There is too little to say whether that is more than chance."]
+    if any(pair.significant is None for _, pair in told):
+        return ["One run cannot tell whether that is more than chance."]
     chance = [labels[one.policy] for one, pair in told if not pair.significant]
     if chance:
         are = "difference to {} is" if len(chance) == 1 else "differences to {} are"
@@ -82,31 +89,58 @@ def _certainty(comparison: Comparison, ranked: Sequence[Summary], labels: dict[s
     return [f"The difference is significant{bounds}."]
 
 
-def _price(best: Summary, known: Sequence[Summary], labels: dict[str, str]) -> list[str]:
-    """Say what the policy with the lowest mean does to the tail of long requests."""
+def _price(best: Sequence[Summary], known: Sequence[Summary], labels: dict[str, str]) -> list[str]:
+    """Say what the policy with the lowest mean does to the tail of long requests; of several, which is kindest."""
     tails = {
         summary.policy: tail
         for summary in known
         if "long" in summary.classes and (tail := summary.classes["long"].wait.p99) is not None
     }
-    if len(tails) < 2 or best.policy not in tails:
+    if len(tails) < 2 or any(one.policy not in tails for one in best):
         return []
-    own, lowest, highest = tails[best.policy], min(tails.values()), max(tails.values())
-    if own - lowest < SAME:
+    kindest = min(best, key=lambda one: tails[one.policy]).policy
+    own, lowest, highest = tails[kindest], min(tails.values()), max(tails.values())
+    if len(best) > 1:
+        apart = not all(_same(tails[one.policy], own) for one in best)
+        return [f"Of these, {labels[kindest]} has the lowest P99 wait of long requests, {_text(own)}."] if apart else []
+    if _same(own, lowest):
         return [f"It also has the lowest P99 wait of long requests, {_text(own)}."]
-    kindest = next(policy for policy, tail in tails.items() if tail == lowest)
+    kinder = next(policy for policy, tail in tails.items() if tail == lowest)
     rank = ", the highest of all" if own == highest else ""
-    price = f"But its P99 wait of long requests is {_text(own)}{rank}"
-    return [f"{price}; {labels[kindest]} has the lowest, {_text(lowest)}."]
+    shown, least = seconds_apart(own, lowest)
+    return [f"But its P99 wait of long requests is {shown}{rank}; {labels[kinder]} has the lowest, {least}."]
 
 
 def _overload(comparison: Comparison) -> list[str]:
-    """Say it where the engine does not keep up under any policy: the waits are then of the trace's length."""
+    """Say it where the engine does not keep up under any policy: the waits are then of the trace's length.
+
+    Not where clients send by what they get, or leave: then waits do not grow with the trace.
+    """
+    if any(comparison.settings.get(name) is not None for name in ("clients", "patience")):
+        return []
     shares = [one.backlog / one.latency.requests for one in comparison.policies if one.latency.requests]
     if not shares or min(shares) < BACKLOG:
         return []
+    if all(_at_once(run) for run in comparison.first.values()):
+        return _emptied(comparison.policies)
     waiting = f"{percent_text(min(shares))} of the requests or more were still waiting at the last arrival"
     return [f"The engine does not keep up: {waiting}, so the waits would grow with a longer trace."]
+
+
+def _at_once(run: RunRecord) -> bool:
+    """Whether all requests were there at the start: their arrivals take next to no time of the run."""
+    arrivals = run.outcomes["arrival"].to_numpy()
+    return arrivals.size > 0 and float(np.ptp(arrivals)) <= AT_ONCE * run.totals.seconds
+
+
+def _emptied(policies: Sequence[Summary]) -> list[str]:
+    """Say how long it took to serve what was there at the start, which is as long as the slowest request."""
+    took = [seconds for one in policies if (seconds := one.latency.e2e.max) is not None]
+    if not took:
+        return []
+    least, most = seconds_text(min(took)), seconds_text(max(took))
+    span = least if least == most else f"from {least} to {most}, depending on the policy"
+    return [f"All requests were there at the start; serving them took {span}."]
 
 
 def _turned_away(comparison: Comparison) -> list[str]:
@@ -119,6 +153,23 @@ def _turned_away(comparison: Comparison) -> list[str]:
         f"{labels[one.policy]} {count_text(one.rejected)} of {count_text(one.latency.requests)}" for one in rejecting
     ]
     return [f"Rejected requests have no wait and do not count in it: {list_text(shares)}."]
+
+
+def _left(comparison: Comparison) -> list[str]:
+    """Say whose clients left: those that were never started have no wait, and those that were are not finished."""
+    labels = short_labels([summary.policy for summary in comparison.policies])
+    shares = [
+        f"{labels[one.policy]} {count_text(one.cancelled)} of {count_text(one.latency.requests)}"
+        for one in comparison.policies
+        if one.cancelled
+    ]
+    if not shares:
+        return []
+    return [f"Clients left before their answer was complete: {list_text(shares)}; who was never started has no wait."]
+
+
+def _same(a: float, b: float) -> bool:
+    return abs(a - b) < max(SAME, SAME_SHARE * max(a, b))
 
 
 def _mean(summary: Summary) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,9 @@ from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.summary import Summary
 from headway.report.labels import short_labels
 from headway.report.numbers import count_text
+
+REASONS = {"deadline": "Deadline", "unreachable": "Unreachable", "queue_full": "Queue full", "kv_capacity": "Memory"}
+"""How reasons of rejection are called; others by themselves."""
 
 NO_VALUE = "\N{EN DASH}"
 
@@ -40,11 +43,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of policies (specs) and columns of figures."""
+    """Rows of policies (specs) and columns of figures.
+
+    Attributes:
+        title: what is shown.
+        rows: specs of what the figures are of.
+        columns: the figures.
+        head: what a row is.
+        colours: by row; None takes the policies'.
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[Column, ...]
+    head: str = "policy"
+    colours: Mapping[str, str] | None = None
 
 
 def waiting_table(comparison: Comparison) -> Table:
@@ -76,7 +89,7 @@ def tokens_table(comparison: Comparison) -> Table:
 
 
 def engine_table(comparison: Comparison) -> Table:
-    """Return what the engine did: throughput, use of batch and KV cache, and who was turned away."""
+    """Return what the engine did: throughput, use of batch and KV cache, who got no answer, what was in vain."""
     policies = comparison.policies
     columns = [
         _plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
@@ -88,12 +101,16 @@ def engine_table(comparison: Comparison) -> Table:
         _plain("Requests", "Finished", "", [s.finished for s in policies]),
         _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
-    for name, values in (
-        ("Cancelled", [s.cancelled for s in policies]),
-        ("Expired", [s.expired for s in policies]),
+    if any(s.cache.hit_rate is not None for s in policies):
+        columns.append(_plain("Prefix cache", "Hit", "%", [_percent(s.cache.hit_rate) for s in policies]))
+    patient = comparison.settings.get("patience") is not None
+    for group, name, values, wanted in (
+        ("Requests", "Cancelled", [s.cancelled for s in policies], patient),
+        ("Requests", "Expired", [s.expired for s in policies], False),
+        ("Wasted", "Tokens", [s.wasted_tokens for s in policies], patient),
     ):
-        if any(values):
-            columns.append(_plain("Requests", name, "", values))
+        if wanted or any(values):
+            columns.append(_plain(group, name, "", values))
     return Table("Engine", _rows(comparison), tuple(columns))
 
 
@@ -114,13 +131,52 @@ def memory_table(comparison: Comparison) -> Table | None:
                 _plain("Evictions", "Requests", "", [use.evicted_requests for use in known]),
                 _plain("Recomputed", "Tokens", "", [use.recomputed_tokens for use in known]),
             ]
-    services = [s.sla for s in policies if s.sla is not None]
-    if services and len(services) == len(policies):
-        columns += [
-            _plain("Agreement", "Met", "%", [_percent(one.attainment) for one in services]),
-            _plain("Goodput", "All tokens", "tokens/s", [one.goodput_tokens_per_s for one in services]),
-        ]
+    if refusals_table(comparison) is None:  # where there are refusals, the agreement stands beside them
+        columns += _agreement(comparison)
     return Table("Memory and agreement", _rows(comparison), tuple(columns)) if columns else None
+
+
+def refusals_table(comparison: Comparison) -> Table | None:
+    """Return who was rejected and why, how soon they were told, who was demoted, and how the agreement was kept.
+
+    What admitting anyway, demoting and rejecting come to, in one table; None where nobody was rejected or demoted.
+    """
+    policies = comparison.policies
+    reasons = sorted({reason for one in policies for reason in one.refusals.by_reason})
+    columns = [
+        _plain("Rejected", REASONS.get(reason, reason), "", [one.refusals.by_reason.get(reason, 0) for one in policies])
+        for reason in reasons
+    ]
+    if reasons:
+        columns += _durations(
+            comparison, "Told after", [(name.title(), _refusal, name) for name in ("p50", "p99", "max")]
+        )
+    if any(one.refusals.demoted for one in policies):
+        columns.append(_plain("Demoted", "Requests", "", [one.refusals.demoted for one in policies]))
+    if not columns:
+        return None
+    agreement = _agreement(comparison)
+    if agreement:
+        served = [_served(one) for one in policies]
+        agreement.insert(1, _plain("Agreement", "Of finished", "%", [_percent(share) for share in served]))
+    return Table("Refusals", _rows(comparison), (*columns, *agreement))
+
+
+def _agreement(comparison: Comparison) -> list[Column]:
+    """Return how the service agreement was kept, where there is one."""
+    services = [one.sla for one in comparison.policies if one.sla is not None]
+    if len(services) < len(comparison.policies):
+        return []
+    return [
+        _plain("Agreement", "Met", "%", [_percent(one.attainment) for one in services]),
+        _plain("Goodput", "All tokens", "tokens/s", [one.goodput_tokens_per_s for one in services]),
+    ]
+
+
+def _served(summary: Summary) -> float | None:
+    """Return the share of the finished requests that met the agreement."""
+    met = summary.sla.attainment if summary.sla is not None else None
+    return met * summary.latency.requests / summary.finished if met is not None and summary.finished else None
 
 
 def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
@@ -141,7 +197,9 @@ def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, 
         bounds, verdict = NO_VALUE, "unknown"
         if pair.ci95 is not None:
             bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {unit}"
-            verdict = "significant" if pair.significant else "not significant"
+            verdict = {True: "significant", False: "not significant", None: "one run"}[pair.significant]
+            if pair.significant is None and pair.ci95.contains_zero:
+                verdict = "may be chance"
         rows.append((name, f"{text(pair.difference)} {unit}", share, bounds, verdict))
     return rows
 
@@ -152,6 +210,10 @@ def _rows(comparison: Comparison) -> tuple[str, ...]:
 
 def _wait(summary: Summary) -> Stats:
     return summary.latency.wait
+
+
+def _refusal(summary: Summary) -> Stats:
+    return summary.refusals.seconds
 
 
 def _class_wait(label: str) -> Callable[[Summary], Stats]:

@@ -7,15 +7,19 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 import polars as pl
 
 from headway.core.engine import EngineProfile, preset
-from headway.core.request import Request, Slo
+from headway.core.errors import expect
+from headway.core.request import BLOCK_TOKENS, Request, Slo
+from headway.core.rules import Order
 from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
+from headway.core.spec import number, whole
 from headway.measure.gaps import largest_gaps
 from headway.measure.record import (
     OUTCOME_SCHEMA,
@@ -28,7 +32,8 @@ from headway.measure.record import (
 )
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
-from headway.simulate.engine import SimulatedEngine
+from headway.simulate.engine import STEADY_AFTER, STRIDE, SimulatedEngine
+from headway.simulate.follow import FollowingScheduler
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -37,25 +42,35 @@ SAMPLES = 2000  # of the timeline, over the time in which requests arrive
 
 def simulate(
     trace: Trace,
-    policy: str | Policy = "fcfs",
+    policy: str | type[Order] | Policy = "fcfs",
     engine: str | EngineProfile = "a100-llama3-8b",
     *,
     seed: int = 0,
     timeline: bool = True,
     fast_forward: bool = True,
     watch_future: bool = False,
+    steady_after: int = STEADY_AFTER,
+    follow: int | None = None,
+    clients: int | None = None,
+    patience: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
 
     Args:
         trace: requests with their true output lengths.
-        policy: a policy or its spec.
+        policy: a policy, its spec, or the class of an own order.
         engine: an engine or the name of a preset.
         seed: of the engine's own randomness (jitter); the trace is data.
         timeline: keep samples of queue and KV over time.
         fast_forward: take quiet iterations in one step; the result is the same, bit by bit.
         watch_future: compute what the residents' true lengths will require, after every admission round.
+        steady_after: finishes after which the steady part of the run begins.
+        follow: row of a request whose memory is to be noted over time; None for nobody's.
+        clients: that send the requests in order of the trace, each its next one when its last one has ended (a closed
+            loop); arrivals are then theirs. None takes the trace's.
+        patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
+            after which a client leaves and its request is cancelled; None for ever.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -63,28 +78,34 @@ def simulate(
         that had not ended are then missing.
 
     Raises:
-        InvalidInput: the policy or the engine cannot be what it says.
+        InvalidInput: the policy or the engine cannot be what it says, clients below 1, patience not above 0.
     """
+    clients, patience = checked_clients(clients, patience)
     began = time.perf_counter()
-    policy = Policy.of(policy) if isinstance(policy, str) else policy
-    engine = preset(engine) if isinstance(engine, str) else engine
+    expect("trace", trace, Trace, "a Trace, as of headway.workload('qba-paper') or headway.read_trace(path)")
+    policy = policy if isinstance(policy, Policy) else Policy.of(policy)
+    engine = engine if isinstance(engine, EngineProfile) else preset(engine)
     frame = trace.frame
     arrivals: list[float] = frame["arrival"].to_list()
     outputs: list[int] = frame["output_tokens"].to_list()
     if engine.max_new_tokens is not None and engine.cut_off:
         outputs = [min(tokens, engine.max_new_tokens) for tokens in outputs]
-    scheduler = policy.build(engine, stream(seed, "memory"))
+    make = Scheduler if follow is None else partial(FollowingScheduler, follow)
+    scheduler = policy.build(engine, stream(seed, "memory"), make)
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
     host = SimulatedEngine(
         scheduler,
-        _requests(frame),
+        _requests(frame, hashed=engine.prefix_cache is not None),
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
-        sample_every=max(trace.span, 1e-9) / SAMPLES if timeline else math.inf,
+        sample_every=_sampling(trace, clients) if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        steady_after=steady_after,
+        clients=clients,
+        patience=patience,
         progress=progress,
     )
     with _collector_at_rest():
@@ -100,7 +121,7 @@ def simulate(
         seed=seed,
         outcomes=outcomes.filter(ended),
         segments=segments,
-        totals=_totals(host, scheduler, outcomes, arrivals[0]),
+        totals=_totals(host, scheduler, outcomes),
         residence=_of_ended(residence, ended),
         stray=_of_ended(stray, ended),
         timeline=pl.DataFrame(host.timeline, schema=TIMELINE_SCHEMA, orient="row"),
@@ -108,10 +129,31 @@ def simulate(
         partial=not complete,
         order=policy.order_spec,
         memory_rule=str(policy.memory_on(engine)),
+        shedding_rule=str(policy.shedding),
         eviction_rule=str(policy.eviction),
         memory=memory,
         steady_memory=steady,
+        followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
     )
+
+
+def checked_clients(
+    clients: object, patience: object, names: tuple[str, str] = ("clients", "patience")
+) -> tuple[int | None, float | None]:
+    """Return a number of clients and their patience in seconds, None where None is given.
+
+    Raises:
+        InvalidInput: not a whole number of at least 1, or not a number of seconds above 0; `names` are used to say so.
+    """
+    return (
+        None if clients is None else whole(names[0], clients, 1),
+        None if patience is None else number(names[1], patience, 0, math.inf, open_low=True, open_high=True),
+    )
+
+
+def _sampling(trace: Trace, clients: int | None) -> float:
+    """Return the seconds from one sample of the timeline to the next, as far as they are known before the run."""
+    return 0.0 if clients is not None else max(trace.span, 1e-9) / SAMPLES
 
 
 @contextmanager
@@ -127,8 +169,11 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _requests(frame: pl.DataFrame) -> Iterator[Request]:
-    """Yield a request a row; its id is the row, so that the host finds its output length by it."""
+def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
+    """Yield a request a row; its id is the row, so that the host finds its output length by it.
+
+    With the hashes of its prompt's blocks only where they are used.
+    """
 
     def column(name: str, default: object = None) -> Iterator[object]:
         if name not in frame.columns:
@@ -150,9 +195,18 @@ def _requests(frame: pl.DataFrame) -> Iterator[Request]:
             column("priority", 0),
             map(Slo._make, zip(*map(column, PROMISES), strict=False)) if promised else repeat(None),
             column("weight", 1.0),
+            _blocks(frame["blocks"]) if hashed and "blocks" in frame.columns else repeat(None),
+            column("block_tokens", BLOCK_TOKENS),
             strict=False,
         ),
     )
+
+
+def _blocks(column: pl.Series) -> Iterator[tuple[int, ...] | None]:
+    """Yield a row's hashes, some rows ahead: as Python's numbers those of all rows take ten times the memory."""
+    for rows in column.to_frame().iter_slices(STRIDE):
+        for hashes in rows.to_series().to_list():
+            yield None if hashes is None else tuple(hashes)
 
 
 def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -> pl.DataFrame:
@@ -183,7 +237,7 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         text("tenant", "default"),
         text("class"),
         *map(promise, PROMISES),
-        "arrival",
+        pl.Series("arrival", host.arrivals[:rows]),
         seconds("start"),
         seconds("first_token"),
         seconds("finish"),
@@ -225,8 +279,8 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
 
 
-def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame, first_arrival: float) -> Totals:
-    last = outcomes["finish"].max()
+def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame) -> Totals:
+    first_arrival, last = host.arrivals[0], outcomes["finish"].max()
     return Totals(
         iterations=scheduler.iterations,
         decode_iterations=scheduler.ledger.clock,
@@ -239,4 +293,7 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame,
         kv_token_iterations=scheduler.kv_token_iterations,
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
+        demoted=scheduler.demotions,
+        wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
+        cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from headway.core.errors import InvalidInput
+from headway.core.errors import expect
 from headway.workload.labels import label, mislabel
+from headway.workload.limits import whole
 from headway.workload.named import workload
 from headway.workload.seeds import LABELS, stream
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 from headway.workload.transform import head, rescale_rate, scale_lengths
 
 
@@ -20,7 +22,8 @@ class Source:
     """Where requests come from.
 
     Attributes:
-        origin: a trace; or the spec of a named workload, or a tenants file, which are drawn anew for every seed.
+        origin: a trace; or what is drawn anew for every seed: a seeded trace, a tenants file, or the spec of a named
+            workload.
         limit: keep only the first so many requests.
         rate: requests per second to scale the time to.
         length_factor: what to multiply prompts and outputs by.
@@ -29,13 +32,17 @@ class Source:
         tenants: a tenants file whose promises and weights are those of the origin's tenants.
     """
 
-    origin: Trace | str | TenantsFile
+    origin: Trace | SeededTrace | TenantsFile | str
     limit: int | None = None
     rate: float | None = None
     length_factor: float | None = None
     epsilon_sl: float = 0.0
     epsilon_ls: float = 0.0
     tenants: TenantsFile | None = None
+
+    def __post_init__(self) -> None:
+        expected = "a trace (headway.read_trace), a workload such as 'qba-paper', a SeededTrace or a Source"
+        expect("source", self.origin, (Trace, SeededTrace, TenantsFile, str), expected)
 
     def requests(self, seed: int) -> Trace:
         """Return the labelled requests of one seed.
@@ -72,9 +79,7 @@ class Source:
     def _drawn(self, seed: int) -> Trace:
         if isinstance(self.origin, str):
             return workload(self.origin, seed, requests=self.limit, rate=self.rate)
-        trace = self.origin.draw(seed) if isinstance(self.origin, TenantsFile) else self.origin
+        trace = self.origin.draw(seed) if isinstance(self.origin, SeededTrace | TenantsFile) else self.origin
         if self.limit is not None:
-            if self.limit < 1:
-                raise InvalidInput(f"limit must be a whole number >= 1, got {self.limit}")
-            trace = head(trace, self.limit)
+            trace = head(trace, whole("limit", self.limit, 1))
         return trace if self.rate is None else rescale_rate(trace, self.rate)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from fractions import Fraction
 
-from headway.core.batch import Batch
+from headway.core.batch import Batch, PooledBatch
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.kv import KvLedger, new_ledger
+from headway.core.pools import PooledEngine
+from headway.core.prefill_share import SHARE_WINDOW
 from headway.core.request import Request
 from headway.core.rules import Eviction, MemoryRule, Order
-from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, REJECTED, WAITING, Sequence
+from headway.core.sequence import CANCELLED, DECODING, FILLING, FINISHED, OUTCOMES, READY, REJECTED, WAITING, Sequence
+from headway.testing.naive_cache import NaiveCache
 
 
 @dataclass(eq=False)
@@ -32,6 +36,7 @@ class NaiveRow:
     finish: float = math.nan
     last_token: float = math.nan
     largest_gap: float = math.nan
+    computed: int = 0  # prompt positions, before any eviction
 
 
 class NaiveEngine:
@@ -46,6 +51,9 @@ class NaiveEngine:
         cost: how long an iteration takes.
         cancels: (time, row), in order of time.
         eviction: the eviction rule.
+        prefill_share: what prompts are guaranteed.
+        clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
+        patience: seconds without a token after which a client leaves; None for ever.
     """
 
     def __init__(
@@ -58,15 +66,28 @@ class NaiveEngine:
         cost: CostModel,
         cancels: Items[tuple[float, int]] = (),
         eviction: Eviction | None = None,
+        prefill_share: Fraction | None = None,
+        clients: int | None = None,
+        patience: float | None = None,
     ) -> None:
         self.engine = engine
         self.order = order
         self.memory = memory
         self.eviction = eviction or Eviction()
+        self.prefill_share = prefill_share or Fraction(0)
+        self.most_prompt = engine.token_budget  # positions of prompts in an iteration
+        self.most_decodes = engine.max_sequences
+        if isinstance(engine, PooledEngine):
+            self.most_prompt = max(math.floor(engine.prompt_share * engine.token_budget), 1)
+            self.most_decodes = (engine.token_budget - self.most_prompt) // engine.decode_block
+        self.owed = Fraction(0)  # iterations that prompts may have to themselves
         self.requests = requests
         self.outputs = outputs
         self.cost = cost
         self.cancels = list(cancels)
+        self.patience = math.inf if patience is None else patience
+        arrivals = [request.arrival for request in requests]
+        self.sent = arrivals if clients is None else [0.0 for _ in arrivals[:clients]]
         self.rows: list[NaiveRow] = []
         self.residents: list[NaiveRow] = []  # in order of admission
         self.now = 0.0
@@ -76,6 +97,10 @@ class NaiveEngine:
         self.oom_events = 0
         self.kv_token_iterations = 0
         self.kv_peak = 0
+        self.cached_positions = 0
+        self.cache = NaiveCache(engine.prefix_cache or 0)
+        if engine.prefix_cache is not None:
+            order.attach_cache(lambda seq: sum(size for _, size in self.cache.cached(seq, math.inf)))
 
     def run(self) -> list[NaiveRow]:
         """Run until every request has ended."""
@@ -83,13 +108,21 @@ class NaiveEngine:
             self._events()
             if self._iterate():
                 continue
-            if len(self.rows) == len(self.requests):
+            wake = min([*self.sent[len(self.rows) :], *map(self._leaves_at, self._queue())], default=math.inf)
+            if wake == math.inf:
                 return self.rows
-            self.now = self.requests[len(self.rows)].arrival
+            self.now = wake
 
     def _events(self) -> None:
-        while len(self.rows) < len(self.requests) and self.requests[len(self.rows)].arrival <= self.now:
-            request = self.requests[len(self.rows)]
+        self._arrive()
+        self._cancel_as_told()
+        self._arrive()  # in a closed loop, what those that left send instead
+        while self._clients_leave():
+            self._arrive()
+
+    def _arrive(self) -> None:
+        while len(self.rows) < len(self.sent) and self.sent[len(self.rows)] <= self.now:
+            request = self.requests[len(self.rows)]._replace(arrival=self.sent[len(self.rows)])
             row = NaiveRow(Sequence(request, len(self.rows)), self.outputs[len(self.rows)])
             self.rows.append(row)
             if request.prompt_tokens > self.engine.kv_capacity:
@@ -97,26 +130,45 @@ class NaiveEngine:
                 row.finish = request.arrival
             else:
                 self.order.push(row.seq, request.arrival)
+
+    def _cancel_as_told(self) -> None:
         while self.cancels and self.cancels[0][0] <= self.now and self.cancels[0][1] < len(self.rows):
-            row = self.rows[self.cancels.pop(0)[1]]
-            if row.seq.state == WAITING:
-                self._end(row, CANCELLED)
-                self.order.remove(row.seq)
-            elif row.seq.state in (FILLING, DECODING):
-                self._end(row, CANCELLED)
+            self._cancel(self.rows[self.cancels.pop(0)[1]])
+
+    def _clients_leave(self) -> bool:
+        """Cancel what belongs to clients that have heard nothing for too long; return whether there were any."""
+        gone = [row for row in self.rows if row.seq.state not in OUTCOMES and self._leaves_at(row) <= self.now]
+        for row in gone:
+            self._cancel(row, "client_left")
+        return bool(gone)
+
+    def _leaves_at(self, row: NaiveRow) -> float:
+        return (row.seq.arrival if math.isnan(row.last_token) else row.last_token) + self.patience
+
+    def _cancel(self, row: NaiveRow, reason: str | None = None) -> None:
+        waiting = row.seq.state == WAITING
+        if row.seq.state not in OUTCOMES:
+            self._end(row, CANCELLED, reason)
+        if waiting:
+            self.order.remove(row.seq)
 
     def _iterate(self) -> bool:
         """Plan and run one iteration; False when there is nothing to run."""
         engine = self.engine
-        pausing = engine.mode == "prefill-first"
+        pausing = engine.mode == "prefill-first" or (self.owed >= 1 and bool(self._partials()))
         space = engine.token_budget
         self.admitted: list[Sequence] = []
+        self.resumed: list[Sequence] = []
         set_back = False
         decoding: list[tuple[NaiveRow, int]] = []
         chunks: list[tuple[NaiveRow, int]] = []
-        if not pausing:
-            decoding, set_back = self._decode()
-        space -= sum(tokens for _, tokens in decoding)
+        while not pausing:
+            self._resume()
+            decoding, somebody_left = self._decode()
+            set_back = set_back or somebody_left
+            if self._decoding() or not self._ready():
+                break
+        space = min(space - sum(tokens for _, tokens in decoding), self.most_prompt)
         for row in [row for row in self.residents if row.seq.state == FILLING]:
             space -= self._fill(row, space, chunks)
         while engine.eviction and self._partials() and not chunks and not self._decoding():
@@ -134,7 +186,10 @@ class NaiveEngine:
         if not decoding and not chunks:
             if not self._queue() or not set_back:
                 return False
-            self._admit(engine.token_budget, chunks)
+            self._admit(self.most_prompt, chunks)
+        if self.prefill_share and (self._partials() or pausing):
+            used = Fraction(sum(tokens for _, tokens in chunks), engine.token_budget)
+            self.owed = min(max(self.owed + self.prefill_share - used, Fraction(0)), self.prefill_share * SHARE_WINDOW)
         self._run(decoding, chunks)
         return True
 
@@ -144,37 +199,56 @@ class NaiveEngine:
         self.kv_token_iterations += used
         self.kv_peak = max(self.kv_peak, used)
         self.oom_events += self._taken() > self.engine.kv_capacity
+        filled = [row for row, _ in chunks if row.seq.filled == row.seq.prompt]
+        must_wait = bool(self._ready()) or len(decoding) + len(filled) > self.most_decodes
         prefill = sum(tokens for _, tokens in chunks)
         began = self.now
         self.now += self.cost.seconds(prefill, sum(tokens for _, tokens in decoding), used)
         seconds = self.now - began
         batch = self._batch(decoding, chunks)
+        if must_wait:
+            batch.held, batch.joined = batch.joined, []
         self.order.ran(batch, self.now, seconds)
         if decoding:
             self.clock += 1
         for row, tokens in decoding:
             self._deliver(row, tokens)
-        for row, _ in chunks:
-            if row.seq.filled == row.seq.prompt:
-                row.seq.state = DECODING
-                emitted = 1 if self.engine.first_token == "prefill" else 0
-                self._deliver(row, emitted)
-                row.seq.generated = max(row.produced, emitted)  # the engine made a token, wanted or not
-                row.seq.joined = self.clock
-                self.memory.joined(row.seq, self._ledger())
-        done = [row for row in self.residents if row.seq.state == DECODING and row.produced >= row.output]
+        for row in filled:
+            emitted = 1 if self.engine.first_token == "prefill" else 0
+            self._deliver(row, emitted)
+            row.seq.generated = max(row.produced, emitted)  # the engine made a token, wanted or not
+            self.cache.store(row.seq)
+            if must_wait:
+                row.seq.state = READY
+                row.seq.ready_at = self.now
+            else:
+                self._start_decoding(row)
+        done = [row for row in self.residents if row.seq.state in (DECODING, READY) and row.produced >= row.output]
         for row in sorted(done, key=lambda row: row.seq.ticket):
             row.seq.generated = max(row.seq.generated, row.produced)
             self._end(row, FINISHED)
             self.memory.finished(row.seq, self._ledger())
             self.order.finished(row.seq, self.now)
 
+    def _resume(self) -> None:
+        """Give free decode slots to those who wait for one."""
+        while self._ready() and len(self._decoding()) < self.most_decodes:
+            seq = self.order.next_ready(dict.fromkeys(row.seq for row in self._ready()))
+            self._start_decoding(self.rows[seq.id])
+            self.resumed.append(seq)
+
+    def _start_decoding(self, row: NaiveRow) -> None:
+        row.seq.state = DECODING
+        row.seq.joined = self.clock
+        self.memory.joined(row.seq, self._ledger())
+
     def _batch(self, decoding: list[tuple[NaiveRow, int]], chunks: list[tuple[NaiveRow, int]]) -> Batch:
         """What the scheduler would call this iteration."""
-        batch = Batch()
+        batch = PooledBatch()
         batch.chunks = [(row.seq, tokens) for row, tokens in chunks]
         batch.joined = [row.seq for row, _ in chunks if row.seq.filled == row.seq.prompt]
         batch.admitted = self.admitted
+        batch.resumed = [seq for seq in self.resumed if seq.state == DECODING]  # the others were evicted at once
         batch.decodes = len(decoding)
         batch.decode_positions = sum(tokens for _, tokens in decoding)
         batch.prefill_positions = sum(tokens for _, tokens in chunks)
@@ -241,6 +315,7 @@ class NaiveEngine:
         if take > 0:
             seq.filled += take
             row.held += take
+            row.computed += take if seq.evictions == 0 else 0
             chunks.append((row, take))
         if seq.filled == seq.prompt:
             self.order.prefilled(seq, self.now)
@@ -268,12 +343,23 @@ class NaiveEngine:
             self.admitted.append(seq)
             self.order.admitted(seq, self.now)
             self.memory.admitted(seq, self._ledger())
+            self._load(row)
             space -= self._fill(row, space, chunks)
+
+    def _load(self, row: NaiveRow) -> None:
+        """Copy what the cache has of a prompt, as far as there is room."""
+        room = self.engine.kv_capacity - self._taken() if self.engine.eviction else math.inf
+        blocks = self.cache.cached(row.seq, room)
+        self.cache.touch(blocks)
+        row.held = row.seq.filled = sum(size for _, size in blocks)
+        self.cached_positions += row.held
 
     def _end(self, row: NaiveRow, state: int, reason: str | None = None) -> None:
         row.seq.state = state
         row.seq.reason = reason
         row.finish = self.now
+        if len(self.sent) < len(self.requests):
+            self.sent.append(self.now)  # a client is free, and sends the next one
         if row in self.residents:
             self.residents.remove(row)
             row.held = 0
@@ -283,6 +369,11 @@ class NaiveEngine:
 
     def _decoding(self) -> list[NaiveRow]:
         return [row for row in self.residents if row.seq.state == DECODING]
+
+    def _ready(self) -> list[NaiveRow]:
+        """Who waits for a decode slot, by when their prompts were filled, then by admission."""
+        rows = [row for row in self.residents if row.seq.state == READY]
+        return sorted(rows, key=lambda row: row.seq.ready_at)
 
     def _partials(self) -> list[NaiveRow]:
         return [row for row in self.residents if row.seq.state == FILLING and row.seq.filled < row.seq.prompt]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
+from fractions import Fraction
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
@@ -20,9 +21,15 @@ class RecordingScheduler(Scheduler):
     """
 
     def __init__(
-        self, engine: EngineProfile, order: Order, memory: MemoryRule, shedding: Shedding, eviction: Eviction
+        self,
+        engine: EngineProfile,
+        order: Order,
+        memory: MemoryRule,
+        shedding: Shedding,
+        eviction: Eviction,
+        prefill_share: Fraction | None = None,
     ) -> None:
-        super().__init__(engine, order, memory, shedding, eviction)
+        super().__init__(engine, order, memory, shedding, eviction, prefill_share)
         self.plans: list[Plan] = []
 
     def plan(self, now: float, ending: Items[tuple[Sequence, int]] = ()) -> Batch:
@@ -33,6 +40,8 @@ class RecordingScheduler(Scheduler):
                 ("chunks", *((seq.id, positions) for seq, positions in batch.chunks)),
                 ("admitted", *(seq.id for seq in batch.admitted)),
                 ("joined", *(seq.id for seq in batch.joined)),
+                ("held", *(seq.id for seq in batch.held)),
+                ("resumed", *(seq.id for seq in batch.resumed)),
                 ("evicted", *(seq.id for seq in batch.evicted)),
                 ("ended", *(seq.id for seq in batch.ended)),
                 ("decode", batch.decodes, batch.decode_positions, batch.context),
@@ -45,7 +54,7 @@ class RecordingScheduler(Scheduler):
         chunks = ("chunks", (self.partials[0].id, chunk)) if chunk else ("chunks",)
         super().advance(steps)
         for step in range(1, steps + 1):
-            nobody = [(name,) for name in ("admitted", "joined", "evicted", "ended")]
+            nobody = [(name,) for name in ("admitted", "joined", "held", "resumed", "evicted", "ended")]
             self._remember(chunks, *nobody, ("decode", self.decodes, decoded, used + step * (decoded + chunk)))
 
     def _remember(self, *parts: tuple[object, ...]) -> None:

@@ -103,11 +103,31 @@ class Column:
         fractions = self.values.dtype.is_float() or whole.null_count() > self.values.null_count()
         return numbers if fractions else whole
 
+    def block_tokens(self) -> pl.Series:
+        """Return tokens of a block (Int64), at least 1; a missing one stays missing."""
+        return self._whole(1, f"a whole number of tokens from 1 to {MOST:,}", missing=True)
+
+    def hashes(self) -> pl.Series:
+        """Return hashes of blocks (List of Int64), which may come as text with spaces between; none is missing."""
+        values = self.values
+        if values.dtype == pl.String:
+            texts = values.str.strip_chars()
+            values = texts.set(texts == "", None).str.replace_all(r"\s+", " ").str.split(" ")
+        elif values.dtype != pl.Null:
+            inner = values.dtype.inner if isinstance(values.dtype, pl.List) else None
+            if inner is None or not (inner.is_integer() or inner == pl.Null):
+                self._refuse_type("lists of whole numbers")
+        hashes = values.cast(pl.List(pl.Int64), strict=False)
+        wrong = hashes.list.eval(pl.element().is_null()).list.any()
+        self.refuse(wrong.fill_null(value=False), "whole numbers of 64 bits, as a list or with spaces between")
+        return hashes.set(hashes.list.len() == 0, None)
+
     def refuse(self, bad: pl.Series, expected: str) -> None:
         """Raise InvalidTrace for the first row where `bad` (Boolean) is true."""
         if bad.any():
             row = int(bad.arg_true()[0])
             value = self.values[row]
+            value = value.to_list() if isinstance(value, pl.Series) else value
             found = "nothing" if value is None else reprlib.repr(value)
             where = f"{self.trace}: column '{self.label}', row {row + 1}"
             raise InvalidTrace(f"{where}: found {found}, expected {expected}")
@@ -152,4 +172,6 @@ OPTIONAL: dict[str, Callable[[Column], pl.Series]] = {
     "completion_slo": Column.duration,
     "priority": Column.priority,
     "weight": Column.weight,
+    "blocks": Column.hashes,
+    "block_tokens": Column.block_tokens,
 }

@@ -114,7 +114,7 @@ def workload(spec: str | Spec, seed: int = 0, requests: int | None = None, rate:
         InvalidWorkload: the name or an option is unknown, or a value out of range.
     """
     try:
-        asked = parse_spec(spec) if isinstance(spec, str) else spec
+        asked = spec if isinstance(spec, Spec) else parse_spec(spec)
         given = {"n": requests, "rate": rate}
         asked = Spec(asked.name, asked.arguments | {key: value for key, value in given.items() if value is not None})
         return label(Trace.from_frame(str(asked), _draw(asked, seed)))

@@ -28,6 +28,8 @@ class Trace:
     | `ttft_slo`, `itl_slo`, `completion_slo` | Float64 | optional: seconds, above 0 |
     | `priority` | Int64 | optional |
     | `weight` | Float64 | optional: the tenant's share beside the others', above 0 |
+    | `blocks` | List(Int64) | optional: hashes of the prompt's blocks, each for all that lies before it too |
+    | `block_tokens` | Int64 | optional: tokens in each of these blocks, at least 1; 512 where it is missing |
 
     Attributes:
         name: the workload's or file's name.

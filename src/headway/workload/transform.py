@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from headway.core.errors import InvalidWorkload
+from headway.core.request import BLOCK_TOKENS
 from headway.workload.columns import MOST
 from headway.workload.limits import positive, whole
 from headway.workload.trace import Trace
@@ -29,7 +30,8 @@ def rescale_rate(trace: Trace, rate: float) -> Trace:
 def scale_lengths(trace: Trace, factor: float) -> Trace:
     """Multiply all token counts by `factor`, rounded half to even.
 
-    What has a token keeps at least one; outputs of 0 stay 0. Predicted numbers are scaled too.
+    What has a token keeps at least one; outputs of 0 stay 0. Predicted numbers are scaled too, and so are the blocks
+    of prompts, so that two prompts share as large a part of each other as before.
 
     Raises:
         InvalidWorkload: the factor is not positive, or makes a length above 1e9 tokens.
@@ -39,11 +41,13 @@ def scale_lengths(trace: Trace, factor: float) -> Trace:
     if longest * scale > MOST:
         raise InvalidWorkload(f"factor {factor:g} makes {longest} tokens more than {MOST:,}; choose a smaller one")
 
-    def scaled(column: str) -> pl.Expr:
-        tokens = pl.col(column)
+    def scaled(tokens: pl.Expr) -> pl.Expr:
         return pl.when(tokens > 0).then((tokens * scale).round(mode="half_to_even").clip(lower_bound=1)).otherwise(0)
 
-    columns = {"prompt_tokens": scaled("prompt_tokens"), "output_tokens": scaled("output_tokens")}
+    columns = {name: scaled(pl.col(name)) for name in ("prompt_tokens", "output_tokens")}
+    if "blocks" in trace.frame.columns:
+        given = pl.col("block_tokens").fill_null(BLOCK_TOKENS) if "block_tokens" in trace.frame.columns else None
+        columns["block_tokens"] = scaled(pl.lit(BLOCK_TOKENS) if given is None else given)
     if trace.frame.schema.get("predicted", pl.String) != pl.String:
         columns["predicted"] = pl.col("predicted") * scale
     return _with(trace, **columns)

@@ -55,6 +55,18 @@ ROWS = {
     "an empty cell": (OWN + b"1,,3\n", "column 'prompt_tokens', row 1: found nothing"),
     "an empty last cell": (OWN + b"1,2,\n", "column 'output_tokens', row 1: found nothing"),
     "no prompt": (OWN + b"1,0,3\n", "column 'prompt_tokens', row 1: found '0'"),
+    "hashes of letters": (
+        b"arrival,prompt_tokens,output_tokens,blocks\n1,2,3,1 2\n1,2,3,1 b\n",
+        "column 'blocks', row 2: found '1 b', expected whole numbers of 64 bits, as a list or with spaces between",
+    ),
+    "a hash of 65 bits": (
+        b"arrival,prompt_tokens,output_tokens,blocks\n1,2,3,9223372036854775808\n",
+        "column 'blocks', row 1: found '9223372036854775808'",
+    ),
+    "blocks without tokens": (
+        b"arrival,prompt_tokens,output_tokens,block_tokens\n1,2,3,0\n",
+        "column 'block_tokens', row 1: found '0', expected a whole number of tokens from 1",
+    ),
     "an id twice": (b"id," + OWN + b"a,1,2,3\na,2,2,3\n", "column 'id', row 2: found 'a'"),
     "the original names": (
         b"arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,-6\n",
@@ -139,6 +151,8 @@ JSON = {
     "a key only once": (json.dumps(MOON).encode() + b'\n{"timestamp": 5}\n', "row 2: found nothing"),
     "a key never": (b'{"timestamp": 5, "input_length": 3}\n', "nearest is mooncake: missing 'output_length'"),
     "hashes that are no list": (moon(hash_ids=5), "cannot be read as JSON lines"),
+    "hashes that are fractions": (moon(hash_ids=[0.5]), "column 'hash_ids' holds List(Float64), expected lists of"),
+    "a hash that is missing": (moon(hash_ids=[None]), "column 'hash_ids', row 2: found [None], expected whole numbers"),
     "a line of text": (json.dumps(MOON).encode() + b"\nhello\n", "row 2 is not a JSON object: 'hello'"),
     "half a line": (json.dumps(MOON).encode()[:-5], "row 1 is not a JSON object"),
     "one object on many lines": (json.dumps(MOON, indent=1).encode(), "row 1 is not a JSON object: '{'"),
@@ -178,10 +192,10 @@ def test_a_missing_file_and_a_directory(tmp_path: Path):
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def denied(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(table, "read_bytes", denied)
     assert refusal(tmp_path / "trace.csv").endswith("trace.csv: Permission denied")
 
 

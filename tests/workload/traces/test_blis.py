@@ -109,6 +109,25 @@ def test_prompts_with_a_shared_prefix_and_as_the_server_counted(tmp_path: Path):
     assert read_trace(write(tmp_path, text(FULL, *rows))).frame["prompt_tokens"].to_list() == [17, 60, 60, 10, 50]
 
 
+def test_the_prefix_of_a_group_is_one_block(tmp_path: Path):
+    rows = (
+        {"prefix_group": "g", "prefix_length": 50},
+        {"prefix_group": "h", "prefix_length": 50},
+        {"prefix_length": 50},
+        {"prefix_group": "g", "prefix_length": 50, "status": "error"},
+        {"prefix_group": "g", "prefix_length": 70},
+        {"prefix_group": "g", "prefix_length": 50},
+        {"prefix_group": "g"},
+    )
+    frame = read_trace(write(tmp_path, text(FULL, *rows))).frame
+    first, second, none, longer, third, empty = frame["blocks"].to_list()
+    assert first == third
+    assert len({*first, *second, *longer}) == 3
+    assert none is None
+    assert empty is None
+    assert frame["block_tokens"].to_list() == [50, 50, None, 70, 50, None]
+
+
 def test_errors_are_left_out_and_those_that_had_not_ended_are_kept(tmp_path: Path):
     rows = (
         {"status": "error", "input_tokens": 0, "output_tokens": 0},

@@ -115,15 +115,51 @@ def test_vidur_lengths_without_arrivals_are_refused(tmp_path: Path):
         read_trace(path)
 
 
+HASHES = [0, *range(14, 27)]  # of 14 blocks of 512 tokens, the last one of 102
+
+
 def mooncake(**fields: object) -> str:
-    return json.dumps({"timestamp": 27482, "input_length": 6758, "output_length": 500, "hash_ids": [0, 14]} | fields)
+    return json.dumps({"timestamp": 27482, "input_length": 6758, "output_length": 500, "hash_ids": HASHES} | fields)
 
 
 def test_mooncake_counts_in_milliseconds(tmp_path: Path):
     lines = [mooncake(), mooncake(timestamp=30535, hash_ids=[]), mooncake(timestamp=30536, output_length=0)]
     trace = read_trace(write(tmp_path, "\n".join(lines) + "\n", "trace.jsonl"))
-    assert trace.frame.rows() == [(0, 27.482, 6758, 500), (1, 30.535, 6758, 500), (2, 30.536, 6758, 0)]
+    assert trace.frame.select(REQUESTS).rows() == [
+        (0, 27.482, 6758, 500),
+        (1, 30.535, 6758, 500),
+        (2, 30.536, 6758, 0),
+    ]
     assert trace.notes == ()
+
+
+def test_mooncake_names_blocks_of_512_tokens(tmp_path: Path):
+    lines = [mooncake(), mooncake(hash_ids=[]), mooncake(input_length=5, hash_ids=[7])]
+    trace = read_trace(write(tmp_path, "\n".join(lines) + "\n", "trace.jsonl"))
+    assert trace.frame["blocks"].to_list() == [HASHES, None, [7]]
+    assert trace.frame["block_tokens"].to_list() == [512, 512, 512]
+    assert trace.frame.schema["blocks"] == pl.List(pl.Int64)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_alibaba_names_blocks_of_16_tokens(tmp_path: Path, last: int):
+    """With a hash for the last and shorter block, or without one."""
+    hashes = list(range(100 // 16 + last))
+    trace = read_trace(write(tmp_path, mooncake(input_length=100, hash_ids=hashes) + "\n"))
+    assert trace.frame["blocks"].to_list() == [hashes]
+    assert trace.frame["block_tokens"].to_list() == [16]
+
+
+@pytest.mark.parametrize("hashes", [[0, 14], list(range(400))])
+def test_hashes_of_other_blocks_are_left_out_with_a_note(tmp_path: Path, hashes: list[int]):
+    trace = read_trace(write(tmp_path, mooncake() + "\n" + mooncake(hash_ids=hashes) + "\n"))
+    assert trace.frame.columns == REQUESTS
+    assert trace.notes == ("hash_ids are left out: they are too many or too few for blocks of 512 or 16 tokens",)
+
+
+def test_no_hashes_at_all_are_no_column(tmp_path: Path):
+    trace = read_trace(write(tmp_path, mooncake(hash_ids=[]) + "\n"))
+    assert (trace.frame.columns, trace.notes) == (REQUESTS, ())
 
 
 def test_mooncake_fields_without_hashes_say_how_time_was_read(tmp_path: Path):
@@ -133,7 +169,7 @@ def test_mooncake_fields_without_hashes_say_how_time_was_read(tmp_path: Path):
     assert trace.notes == ("timestamps are read as milliseconds: all are whole numbers",)
 
 
-@pytest.mark.parametrize("fields", [{}, {"hash_ids": [3, 4]}])
+@pytest.mark.parametrize("fields", [{}, {"hash_ids": [3]}])
 def test_one_fraction_makes_all_timestamps_seconds(tmp_path: Path, fields: dict[str, object]):
     rows = [{"timestamp": stamp, "input_length": 5, "output_length": 6, **fields} for stamp in (0, 1.5, 20)]
     trace = read_trace(write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)))
@@ -144,7 +180,7 @@ def test_one_fraction_makes_all_timestamps_seconds(tmp_path: Path, fields: dict[
 def test_alibaba_has_more_fields(tmp_path: Path):
     extra = {"chat_id": 159, "parent_chat_id": -1, "type": "text", "turn": 1}
     trace = read_trace(write(tmp_path, mooncake(timestamp=61.114, **extra) + "\n"))
-    assert trace.frame.rows() == [(0, 61.114, 6758, 500)]
+    assert trace.frame.select(REQUESTS).rows() == [(0, 61.114, 6758, 500)]
 
 
 def test_own_csv_and_parquet(tmp_path: Path):
@@ -164,6 +200,18 @@ def test_own_csv_and_parquet(tmp_path: Path):
     expected = [(0, 0.5, 10, 5, "a", "chat", "short", 0), (1, 1.0, 20, 0, "b", "code", "long", 2)]
     assert read_trace(csv).frame.rows() == read_trace(str(parquet)).frame.rows() == expected
     assert read_trace(parquet).name == "own.parquet"
+
+
+def test_own_blocks_are_lists_in_parquet_and_texts_in_csv(tmp_path: Path):
+    base = {"arrival": [0.5, 1.0, 1.5], "prompt_tokens": [40, 20, 9], "output_tokens": [5, 0, 1]}
+    csv, parquet = tmp_path / "own.csv", tmp_path / "own.parquet"
+    lists = pl.Series([[1, -2, 2**62], [1], None], dtype=pl.List(pl.Int64))
+    pl.DataFrame(base | {"blocks": lists}).write_parquet(parquet)
+    pl.DataFrame(base | {"blocks": [f" 1 -2  {2**62} ", "1", ""]}).write_csv(csv)
+    for path in (csv, parquet):
+        frame = read_trace(path).frame
+        assert frame.columns == [*REQUESTS, "blocks"]
+        assert frame["blocks"].to_list() == lists.to_list()
 
 
 def test_the_content_decides_and_not_the_suffix(tmp_path: Path):

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.core.errors import InvalidInput, InvalidTrace
-from headway.workload.traces import read_trace
+from headway.workload import Trace
+from headway.workload.traces import SeededTrace, open_trace, read_trace
 from headway.workload.traces.servegen import _gaps
 
 SHORT = {"input_tokens": "{143: 0.25, 512: 0.75}", "output_tokens": "{7: 1.0}"}
@@ -32,7 +33,7 @@ def test_a_folder_is_all_its_clients_each_a_tenant(tmp_path: Path):
     (tmp_path / "README.md").write_text("x")
     trace = read_trace(tmp_path)
     assert trace.name == tmp_path.name
-    assert trace.notes == ("drawn from the windows of 2 ServeGen clients with seed 0",)
+    assert trace.notes == ("drawn from the windows of 2 ServeGen clients; every seed draws others",)
     assert trace.frame.columns == ["id", "arrival", "prompt_tokens", "output_tokens", "tenant"]
     assert dict(trace.frame.group_by("tenant").len().rows()) == {"chunk-3": 1200 + 300 + 600, "chunk-10": 60}
     assert trace.frame["arrival"].is_sorted()
@@ -75,6 +76,17 @@ def test_clients_and_seeds_are_independent(tmp_path: Path):
     assert not np.isin(read_trace(tmp_path, seed=2).frame["arrival"], frame["arrival"]).any()
     with pytest.raises(InvalidInput, match="seed must be"):
         read_trace(tmp_path, seed=-1)
+
+
+def test_a_folder_is_a_seeded_trace_and_a_file_of_requests_is_none(tmp_path: Path):
+    client(tmp_path)
+    opened = open_trace(tmp_path)
+    assert isinstance(opened, SeededTrace)
+    assert opened.name == tmp_path.name
+    assert opened.draw(3).frame.equals(read_trace(tmp_path, seed=3).frame)
+    plain = tmp_path / "plain.csv"
+    plain.write_text("arrival,prompt_tokens,output_tokens\n0,5,5\n")
+    assert isinstance(open_trace(plain), Trace)
 
 
 @pytest.mark.parametrize("family", ["Gamma", "Weibull"])

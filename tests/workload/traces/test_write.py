@@ -27,6 +27,9 @@ OPTIONAL = {
     "itl_slo": SECONDS,
     "completion_slo": SECONDS,
     "priority": st.integers(-5, 5),
+    "weight": SECONDS,
+    "blocks": st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=4),
+    "block_tokens": st.integers(1, 10**9),
 }
 
 

@@ -98,7 +98,7 @@ class PeakRule(MemoryRule):
 
     def _iterations(self, tokens: np.ndarray) -> np.ndarray:
         block = self._engine.decode_block if self._engine is not None else 1
-        return np.maximum(-(-tokens // block), 0)
+        return np.maximum(tokens if block == 1 else -(-tokens // block), 0)
 
     def _delay(self, ledger: KvLedger, seq: Sequence | None = None) -> int:
         """Iterations before a prompt is filled and its request decodes, at most as many as this."""
@@ -106,5 +106,5 @@ class PeakRule(MemoryRule):
         if engine is None or engine.mode == "prefill-first":
             return 0  # decodes pause until it is
         unfilled = ledger.unfilled + (seq.prompt if seq is not None else 0)
-        space = max(engine.token_budget - ledger.residents * engine.decode_block, 1)
+        space = max(engine.prompt_space(ledger.residents), 1)
         return 1 + -(-unfilled // min(space, engine.chunk_cap or space))

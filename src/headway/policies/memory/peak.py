@@ -23,8 +23,10 @@ def peaks(held: np.ndarray, remaining: np.ndarray, growth: int = 1, slack: int =
     """
     if held.size == 0:
         return np.zeros(len(remaining), dtype=np.int64)
-    order = np.argsort(remaining, axis=1)[:, ::-1]
-    longest_first = np.take_along_axis(remaining, order, axis=1)
-    occupied = np.cumsum(held[order], axis=1)
-    occupied += np.arange(1, held.size + 1) * (longest_first * growth + slack)
+    order = remaining.argsort(axis=1)[:, ::-1]
+    grown = np.sort(remaining, axis=1)[:, ::-1] * growth  # a second sort is cheaper than gathering by the first
+    grown += slack
+    grown *= np.arange(1, held.size + 1)
+    occupied = held.take(order).cumsum(axis=1)
+    occupied += grown
     return occupied.max(axis=1)

@@ -7,6 +7,7 @@ import numpy as np
 from headway.core.sequence import Sequence
 
 _FIRST_ROOM = 64
+_COLUMNS = ("_base", "_generated", "_ids", "_limit", "_rate", "_since")
 
 
 class ResidentTable:
@@ -15,12 +16,13 @@ class ResidentTable:
     A slot a resident, in no order; the last one moves into a slot that becomes free. Arrays are int64 [residents].
     """
 
-    __slots__ = ("_base", "_generated", "_limit", "_rate", "_since", "_slots", "count", "sequences")
+    __slots__ = (*_COLUMNS, "_slots", "count", "sequences")
 
     def __init__(self) -> None:
         self.count: int = 0
         self.sequences: list[Sequence] = []
         self._slots: dict[Sequence, int] = {}
+        self._ids = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self._base = np.zeros(_FIRST_ROOM, dtype=np.int64)  # KV tokens at `since`, promised ones included
         self._generated = np.zeros(_FIRST_ROOM, dtype=np.int64)
         self._since = np.zeros(_FIRST_ROOM, dtype=np.int64)
@@ -31,10 +33,11 @@ class ResidentTable:
         """A sequence was admitted and will fill its prompt."""
         slot = self.count
         if slot == self._base.size:
-            for name in ("_base", "_generated", "_since", "_rate", "_limit"):
+            for name in _COLUMNS:
                 setattr(self, name, np.concatenate((getattr(self, name), np.zeros(slot, dtype=np.int64))))
         self._slots[seq] = slot
         self.sequences.append(seq)
+        self._ids[slot] = seq.id
         self._base[slot] = seq.prompt
         self._generated[slot] = seq.generated
         self._rate[slot] = 0
@@ -56,8 +59,13 @@ class ResidentTable:
         if slot != last:
             self.sequences[slot] = moved
             self._slots[moved] = slot
-            for column in (self._base, self._generated, self._since, self._rate, self._limit):
+            for name in _COLUMNS:
+                column = getattr(self, name)
                 column[slot] = column[last]
+
+    def ids(self) -> np.ndarray:
+        """Return their requests' ids."""
+        return self._ids[: self.count]
 
     def grown(self, clock: int) -> np.ndarray:
         """Return the tokens that each has decoded since it joined."""

@@ -15,7 +15,9 @@ class Account:
     touches no account; see `charges`.
 
     Attributes:
+        number: its place in the order in which tenants came, which tells them apart.
         order: the order among its own requests.
+        head: key and ticket of its most urgent request, where urgency goes before tenants.
         weight: its share beside the others'.
         line: its waiting requests in order of arrival; those that wait no more leave lazily.
         waiting: its requests that were never admitted.
@@ -34,7 +36,9 @@ class Account:
         "away",
         "counted",
         "decoded",
+        "head",
         "line",
+        "number",
         "order",
         "prefilled",
         "running",
@@ -44,8 +48,10 @@ class Account:
         "weight",
     )
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, number: int, order: Order) -> None:
+        self.number: int = number
         self.order: Order = order
+        self.head: tuple[float, int] | None = None
         self.weight: float = 1.0
         self.line: deque[Sequence] = deque()
         self.waiting: int = 0

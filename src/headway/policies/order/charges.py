@@ -115,6 +115,9 @@ class PerIteration(Charge):
         """Charge prompt positions, and note who decodes from now on."""
         for seq, positions in batch.chunks:
             self._fill(seq, positions)
+        for seq in batch.resumed:  # they decode in it already
+            self._decoding[seq] = (self.clock, seq.generated)
+            self._join(seq)
         if batch.decodes:
             self.clock += 1
         for seq in batch.joined:

@@ -7,14 +7,18 @@ from functools import partial
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidSpec
 from headway.core.rules import Order
 from headway.core.sequence import Sequence
 from headway.core.spec import Spec, build, choice, number
 from headway.policies.order.account import Account
 from headway.policies.order.charges import CHARGES, FOR_EVER
+from headway.policies.order.heads import Heads
+from headway.policies.order.least_slack import LeastSlack
 from headway.policies.order.plain import PLAIN_ORDERS
 from headway.policies.order.virtual_time import VirtualTime
 
+NESTINGS = ("tenant-first", "slack-first")
 LIFTS = ("active", "waiting")
 
 
@@ -34,6 +38,9 @@ class FairShare(Order):
             "admission", one unit each, which is wrong: a long answer costs as little as a short one.
         lift: "active", over tenants with anything waiting or running; or "waiting", over those with something waiting
             only, which is wrong: a tenant that returns while others only run keeps its banked credit.
+        nesting: "tenant-first" asks the order of the tenant that has received least; "slack-first" lets every tenant
+            compete whose most urgent request is within the band of the most urgent one of all, which meets more
+            promises and has no bound. It needs inner=least-slack(band=...).
         w_in: charge for a prompt position.
         w_out: charge for a decode position.
     """
@@ -43,27 +50,39 @@ class FairShare(Order):
         inner: str | Spec = "fcfs",
         charge: str = "iteration",
         lift: str = "active",
+        nesting: str = "tenant-first",
         w_in: float = 1.0,
         w_out: float = 2.0,
     ) -> None:
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
-        made = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
-        self.make_inner: Callable[[], Order] = partial(type(made), **spec.arguments)
-        self.choosy = made.choosy
-        self.chunk_cap = made.chunk_cap
+        self._model = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
+        self.make_inner: Callable[[], Order] = partial(type(self._model), **spec.arguments)
+        self.choosy = self._model.choosy
+        self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
+        if self.slack_first and not isinstance(self._model, LeastSlack):
+            raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
+        self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
+        self._by_cache = isinstance(self._model, LeastSlack) and self._model.by_cache
         self.accounts: dict[str, Account] = {}
         self.charge = CHARGES[choice("charge", charge, tuple(CHARGES))](
             number("w_in", w_in, 0, 1e6), number("w_out", w_out, 0, 1e6), self.accounts
         )
         self.times = VirtualTime(self.charge, lift_waiting=choice("lift", lift, LIFTS) == "waiting")
         self._engine: EngineProfile | None = None
-        self._turn: Account | None = None  # whose turn it was when last asked
+        self._cached: Callable[[Sequence], int] | None = None
+        self._turn: Account | None = None  # whose turn it was when last asked; None where more than one was asked
 
     def attach(self, engine: EngineProfile) -> None:
         """Learn the engine's sizes."""
         self._engine = engine
         self.charge.attach(engine)
+        self._model.chunk_cap = self.chunk_cap
+        self._model.attach(engine)
+
+    def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
+        """Keep it for the tenants' orders."""
+        self._cached = cached
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tenant's queue; the next candidate may change if it was empty, or if it is the tenant's turn."""
@@ -71,22 +90,40 @@ class FairShare(Order):
         waited = account.waiting > 0
         self.times.arrived(seq, account)
         ahead = account.order.push(seq, now)
-        return (ahead and account is self._turn) or not waited
+        if self.slack_first:
+            return self.heads.renew(account) or self._by_cache
+        return not waited or (ahead and (self._turn is None or self._turn is account))
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
-        """Ask the order of the tenant that has received least; whom it names, or that it names nobody, holds."""
-        self._turn = account = self.times.least()
-        return None if account is None else account.order.candidate(now, space, refused)
+        """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
+        times = self.times
+        if self.slack_first:
+            return None if refused is not None else self.heads.choose(space, times)
+        self._turn = account = times.least()
+        if account is None:
+            return None
+        seq = account.order.candidate(now, space, refused)
+        if seq is not None or refused is not None:
+            return seq
+        return self._next_tenant(account, now, space)
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """It starts: its tenant has one request less waiting."""
         account = self.account(seq)
         self.times.admitted(seq, account)
         account.order.admitted(seq, now)
+        if self.slack_first:
+            self.heads.renew(account)
 
     def prefilled(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
         self.account(seq).order.prefilled(seq, now)
+
+    def next_ready(self, ready: dict[Sequence, None]) -> Sequence:
+        """Ask the order of the tenant that has received least of those with anybody ready; ties by who is first."""
+        accounts = {seq: self.account(seq) for seq in ready}
+        least = min(dict.fromkeys(accounts.values()), key=self.times.time)
+        return least.order.next_ready({seq: None for seq, account in accounts.items() if account is least})
 
     def finished(self, seq: Sequence, now: float) -> None:
         """Tell the tenant's order."""
@@ -102,6 +139,8 @@ class FairShare(Order):
         account = self.account(seq)
         self.times.removed(seq, account)
         account.order.remove(seq)
+        if self.slack_first:
+            self.heads.renew(account)
 
     def gone(self, seq: Sequence) -> None:
         """It runs no more: settle what it was charged."""
@@ -110,8 +149,9 @@ class FairShare(Order):
         account.order.gone(seq)
 
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
-        """Charge an iteration."""
+        """Charge an iteration, and let what the tenants' orders share learn from it."""
         self.charge.ran(batch)
+        self._model.ran(batch, now, seconds)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
@@ -125,6 +165,8 @@ class FairShare(Order):
         """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
         if self.returned:
             return FOR_EVER  # whoever returns goes first, and was refused
+        if self.slack_first:
+            return 0 if self.heads.several else FOR_EVER
         account = self.times.least()
         if account is None:
             return FOR_EVER
@@ -135,7 +177,27 @@ class FairShare(Order):
         account = self.accounts.get(seq.request.tenant)
         if account is None:
             order = self.make_inner()
+            order.chunk_cap = self.chunk_cap
+            if isinstance(order, LeastSlack) and isinstance(self._model, LeastSlack):
+                order.outlook = self._model.outlook  # one iteration model for all
             if self._engine is not None:
                 order.attach(self._engine)
-            account = self.accounts[seq.request.tenant] = Account(order)
+            if self._cached is not None:
+                order.attach_cache(self._cached)
+            account = self.accounts[seq.request.tenant] = Account(len(self.accounts), order)
         return account
+
+    def _next_tenant(self, first: Account, now: float, space: int) -> Sequence | None:
+        """Ask the other tenants in order of their times, since the first one's order names nobody now."""
+        self._turn = None  # it may change with whatever made that order decline
+        aside: list[Account] = []
+        seq: Sequence | None = None
+        account: Account | None = first
+        while seq is None and account is not None:
+            aside.append(account)
+            self.times.set_aside(account)
+            account = self.times.least()
+            seq = None if account is None else account.order.candidate(now, space, None)
+        for one in aside:
+            self.times.contend_again(one)
+        return seq

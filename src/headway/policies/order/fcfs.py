@@ -15,6 +15,8 @@ class Fcfs(Order):
     behind it. Cost: O(1).
     """
 
+    by_arrival = True
+
     def __init__(self) -> None:
         super().__init__()
         self.queue: deque[Sequence] = deque()

@@ -36,6 +36,10 @@ class Lowest:
         if account not in self._live:
             self._enter(account)
 
+    def leave(self, account: Account) -> None:
+        """It does not belong here until it joins again."""
+        self._live.pop(account, None)
+
     def fell(self, account: Account) -> None:
         """Its rank has become smaller."""
         if account in self._live:
@@ -74,9 +78,9 @@ class Lowest:
 class VirtualTime:
     """Keeps every tenant's time: what it was charged, divided by its weight, and what lifts added.
 
-    The bound stands on two levels. Whoever is admitted has the least time of all that wait, so nobody's time is further
-    above the last such time, the floor, than what its running requests still cost. And a tenant that begins to wait is
-    lifted to the floor at least, so nobody who waits is below it.
+    The bound stands on two levels. Where tenants go first, whoever is admitted has the least time of all that wait, so
+    nobody's time is further above the last such time, the floor, than what its running requests still cost. And a
+    tenant that begins to wait is lifted to the floor at least, so nobody who waits is below it.
 
     Source: virtual token counter, Fairness in Serving Large Language Models (OSDI 2024); the floor is the virtual time
     of start-time fair queueing (SIGCOMM 1996).
@@ -91,20 +95,26 @@ class VirtualTime:
         self.charge = charge
         self.time: Callable[[Account], float] = charge.time  # a tenant's virtual time, in units of one with weight 1
         self.lift_waiting = lift_waiting
-        self.floor: float = 0.0  # the largest time at which a request was started
-        self._waiting = Lowest(self.rank)
+        self.floor: float = 0.0  # the largest of the least times of those that waited whenever a request was started
+        self._waiting = Lowest(lambda account: self.rank(account) if account.waiting else None)
         self._active = Lowest(self._level_of)
 
-    def rank(self, account: Account) -> Rank | None:
+    def rank(self, account: Account) -> Rank:
         """Return what a tenant with something waiting is chosen by: time, then the oldest of its waiting requests."""
-        if not account.waiting:
-            return None
         oldest = account.oldest()
         return (self.time(account), oldest.arrival, oldest.ticket)
 
     def least(self) -> Account | None:
         """Return the tenant whose turn it is, of those with something waiting."""
         return self._waiting.first()
+
+    def set_aside(self, account: Account) -> None:
+        """Leave a tenant with something waiting out of `least` until `contend_again`."""
+        self._waiting.leave(account)
+
+    def contend_again(self, account: Account) -> None:
+        """Undo `set_aside`."""
+        self._waiting.join(account)
 
     def arrived(self, seq: Sequence, account: Account) -> None:
         """A request joins a tenant's queue; where that was empty, the tenant has saved up no credit."""
@@ -125,8 +135,11 @@ class VirtualTime:
         if seq.evictions:
             account.away -= 1
         else:
-            self.floor = max(self.floor, self.time(account))
             account.waiting -= 1
+            level = self.time(account)
+            if level > self.floor:  # its own, unless urgency or what fits went before it
+                least = self._waiting.first()
+                self.floor = max(self.floor, level if least is None else min(level, self.time(least)))
         account.running += 1
         self.charge.admitted(seq, account)
 

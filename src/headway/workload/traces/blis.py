@@ -7,6 +7,8 @@ Times are in microseconds, arrivals count from the start of the recording. What 
   promised completion. 0 is no promise. A deadline at or before its arrival is refused.
 - `input_tokens` leave out the prefix that a `prefix_group` shares: `prefix_length` comes on top. Without a group, what
   the server counted (`server_input_tokens`) goes before what the client did, where it is there.
+- The prefix of a group is one block for prefix caches, as long as `prefix_length`; prefixes of one group that differ in
+  length count as different ones.
 - `status`: requests that ended in an error are left out; those that timed out or were not complete stay, with the
   output tokens that the file has. Notes count both.
 
@@ -55,6 +57,8 @@ def _convert(name: str, frame: pl.DataFrame) -> Trace:
     }
     if "slo_target_us" in columns:
         requests["ttft_slo"] = _promised(_stamps(columns["slo_target_us"]))
+    if "prefix_group" in columns and "prefix_length" in columns:
+        requests |= _prefixes(columns["prefix_group"].text(), columns["prefix_length"].count())
     if "deadline_us" in columns:
         deadlines = _stamps(columns["deadline_us"])
         past = (deadlines > 0) & (deadlines <= arrivals)
@@ -104,6 +108,17 @@ def _prompts(columns: dict[str, Column], failed: pl.Series) -> pl.Series:
         prompts = counted.zip_with((counted > 0) & ~grouped, prompts)
     columns["input_tokens"].refuse((prompts == 0) & ~failed, "a whole number of tokens from 1")
     return prompts
+
+
+def _prefixes(groups: pl.Series, lengths: pl.Series) -> dict[str, pl.Series]:
+    """Return the prefix that a prompt shares with its group as its one block, and how long that is."""
+    kinds = pl.DataFrame({"group": groups, "length": lengths})
+    name = pl.struct("group", "length").rank("dense").cast(pl.Int64).reshape((-1, 1)).arr.to_list()
+    shares = pl.col("group").is_not_null() & (pl.col("length") > 0)
+    frame = kinds.select(
+        pl.when(shares).then(name).alias("blocks"), pl.when(shares).then("length").alias("block_tokens")
+    )
+    return {column: frame[column] for column in frame.columns}
 
 
 def _notes(status: pl.Series) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from headway.core.errors import InvalidTrace
+from headway.core.errors import InvalidTrace, expect
 from headway.workload.limits import whole
 from headway.workload.trace import Trace
 from headway.workload.traces.azure import azure
@@ -20,6 +20,37 @@ from headway.workload.traces.own import HEADWAY
 from headway.workload.traces.servegen import is_servegen, read_servegen
 from headway.workload.traces.table import read_table
 from headway.workload.traces.vidur import VIDUR
+
+
+@dataclass(frozen=True)
+class SeededTrace:
+    """A trace whose file holds distributions and not requests (ServeGen): every seed draws others.
+
+    Attributes:
+        path: a folder of ServeGen, or a file of one of its clients.
+    """
+
+    path: str | Path
+
+    @property
+    def name(self) -> str:
+        """The folder's or file's name."""
+        return Path(self.path).resolve().name
+
+    def draw(self, seed: int) -> Trace:
+        """Return the requests of one seed.
+
+        Raises:
+            InvalidTrace: a file is missing or wrong.
+            InvalidWorkload: the seed is not a whole number of at least 0.
+        """
+        return replace(read_servegen(Path(self.path), whole("seed", seed, 0)), name=self.name)
+
+
+def open_trace(path: str | Path, *, tokens_per_image: int = 0) -> Trace | SeededTrace:
+    """Read a trace as `read_trace` does; where every seed draws other requests, return what draws them."""
+    seeded = is_servegen(Path(path))
+    return SeededTrace(path) if seeded else read_trace(path, tokens_per_image=tokens_per_image)
 
 
 def read_trace(path: str | Path, *, tokens_per_image: int = 0, seed: int = 0) -> Trace:
@@ -36,11 +67,12 @@ def read_trace(path: str | Path, *, tokens_per_image: int = 0, seed: int = 0) ->
         InvalidTrace: the file cannot be read, no format fits its columns, or a value is wrong.
         InvalidWorkload: `tokens_per_image` or `seed` is out of range.
     """
+    expect("path", path, (str, Path), "the path of a trace file")
     source = Path(path)
     azures = azure(whole("tokens_per_image", tokens_per_image, 0, 100_000))
-    drawn_with = whole("seed", seed, 0)
+    whole("seed", seed, 0)
     if is_servegen(source):
-        return replace(read_servegen(source, drawn_with), name=source.resolve().name)
+        return SeededTrace(source).draw(seed)
     formats = (HEADWAY, azures, VIDUR, MOONCAKE, BURSTGPT, BLIS)
     table = read_table(source)
     if is_header(table.columns):

@@ -16,7 +16,13 @@ from headway.workload.traces.format import Format
 
 HEADWAY = Format("headway", required=tuple(REQUIRED), optional=tuple(OPTIONAL), convert=Trace.from_frame)
 
-_WRITERS = {".csv": pl.DataFrame.write_csv, ".parquet": pl.DataFrame.write_parquet}
+
+def _write_csv(frame: pl.DataFrame, content: io.BytesIO) -> None:
+    """Lists become texts, with a space between two numbers."""
+    frame.with_columns(pl.col(pl.List(pl.Int64)).cast(pl.List(pl.String)).list.join(" ")).write_csv(content)
+
+
+_WRITERS = {".csv": _write_csv, ".parquet": pl.DataFrame.write_parquet}
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:

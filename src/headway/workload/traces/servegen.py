@@ -94,10 +94,8 @@ def read_servegen(path: Path, seed: int) -> Trace:
         )
     parts = [_client(folder, client, child(seed, f"chunk-{client}")) for client in clients]
     requests = pl.concat(parts).sort("arrival", maintain_order=True)
-    drawn = (
-        f"drawn from the windows of {len(clients)} ServeGen client{'s' if len(clients) > 1 else ''} with seed {seed}"
-    )
-    return Trace.from_frame(str(path), requests, (drawn,))
+    known = f"{len(clients)} ServeGen client{'s' if len(clients) > 1 else ''}"
+    return Trace.from_frame(str(path), requests, (f"drawn from the windows of {known}; every seed draws others",))
 
 
 def _client(folder: Path, client: int, seed: int) -> pl.DataFrame:

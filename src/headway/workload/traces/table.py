@@ -19,6 +19,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from headway.core.errors import InvalidTrace
+from headway.workload.files import read_bytes
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 _BLANK = b" \t\r\n"
@@ -53,7 +54,7 @@ def content(path: Path) -> bytes:
         InvalidTrace: it cannot be read, or is a broken gzip file.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
         return gzip.decompress(data) if data.startswith(_GZIP) else data
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InvalidTrace(f"{path}: broken gzip file: {_line(error)}") from None
