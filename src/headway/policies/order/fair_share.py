@@ -56,14 +56,14 @@ class FairShare(Order):
     ) -> None:
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
-        self._model = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
-        self.make_inner: Callable[[], Order] = partial(type(self._model), **spec.arguments)
-        self.choosy = self._model.choosy
+        made = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
+        self.make_inner: Callable[[], Order] = partial(type(made), **spec.arguments)
+        self.choosy = made.choosy
+        self.slack: LeastSlack | None = made if isinstance(made, LeastSlack) else None  # of all tenants together
         self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
-        if self.slack_first and not isinstance(self._model, LeastSlack):
+        if self.slack_first and self.slack is None:
             raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
-        self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
-        self._by_cache = isinstance(self._model, LeastSlack) and self._model.by_cache
+        self.heads = Heads()
         self.accounts: dict[str, Account] = {}
         self.charge = CHARGES[choice("charge", charge, tuple(CHARGES))](
             number("w_in", w_in, 0, 1e6), number("w_out", w_out, 0, 1e6), self.accounts
@@ -77,12 +77,15 @@ class FairShare(Order):
         """Learn the engine's sizes."""
         self._engine = engine
         self.charge.attach(engine)
-        self._model.chunk_cap = self.chunk_cap
-        self._model.attach(engine)
+        if self.slack is not None:
+            self.slack.chunk_cap = self.chunk_cap
+            self.slack.attach(engine)
 
     def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
         """Keep it for the tenants' orders."""
         self._cached = cached
+        if self.slack is not None:
+            self.slack.attach_cache(cached)
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Join the tenant's queue; the next candidate may change if it was empty, or if it is the tenant's turn."""
@@ -90,22 +93,21 @@ class FairShare(Order):
         waited = account.waiting > 0
         self.times.arrived(seq, account)
         ahead = account.order.push(seq, now)
-        if self.slack_first:
-            return self.heads.renew(account) or self._by_cache
+        if self.slack is not None and self.slack_first:
+            return self.heads.renew(account) or self.slack.by_cache
         return not waited or (ahead and (self._turn is None or self._turn is account))
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
-        """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
-        times = self.times
-        if self.slack_first:
-            return None if refused is not None else self.heads.choose(space, times)
-        self._turn = account = times.least()
+        """Ask the order of the tenant that has received least; where nothing of it fits, that of the next one."""
+        if self.slack is not None and self.slack_first:
+            return None if refused is not None else self._by_urgency(self.slack, space)
+        self._turn = account = self.times.least()
         if account is None:
             return None
         seq = account.order.candidate(now, space, refused)
-        if seq is not None or refused is not None:
-            return seq
-        return self._next_tenant(account, now, space)
+        if seq is None and refused is None and self.slack is not None:
+            return self._next_tenant(self.slack, now, space)
+        return seq
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """It starts: its tenant has one request less waiting."""
@@ -151,7 +153,8 @@ class FairShare(Order):
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
         """Charge an iteration, and let what the tenants' orders share learn from it."""
         self.charge.ran(batch)
-        self._model.ran(batch, now, seconds)
+        if self.slack is not None:
+            self.slack.ran(batch, now, seconds)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
@@ -165,8 +168,8 @@ class FairShare(Order):
         """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
         if self.returned:
             return FOR_EVER  # whoever returns goes first, and was refused
-        if self.slack_first:
-            return 0 if self.heads.several else FOR_EVER
+        if self.slack_first and not self.heads.several:
+            return FOR_EVER
         account = self.times.least()
         if account is None:
             return FOR_EVER
@@ -178,8 +181,8 @@ class FairShare(Order):
         if account is None:
             order = self.make_inner()
             order.chunk_cap = self.chunk_cap
-            if isinstance(order, LeastSlack) and isinstance(self._model, LeastSlack):
-                order.outlook = self._model.outlook  # one iteration model for all
+            if isinstance(order, LeastSlack) and self.slack is not None:
+                order.join(self.slack)
             if self._engine is not None:
                 order.attach(self._engine)
             if self._cached is not None:
@@ -187,17 +190,30 @@ class FairShare(Order):
             account = self.accounts[seq.request.tenant] = Account(len(self.accounts), order)
         return account
 
-    def _next_tenant(self, first: Account, now: float, space: int) -> Sequence | None:
-        """Ask the other tenants in order of their times, since the first one's order names nobody now."""
+    def _by_urgency(self, slack: LeastSlack, space: int) -> Sequence | None:
+        """Choose between the tenants with a fitting request within the band of the most urgent one that fits."""
+        first = slack.most_urgent(space)
+        if first is None:
+            self._turn = None
+            return None
+        limit = first[0] + slack.band
+        self._turn = account = self.heads.choose(space, limit, self.times)
+        order = None if account is None else account.order
+        if not isinstance(order, LeastSlack):
+            return None
+        if order.by_cache:
+            return order.first_within(space, limit)
+        entry = order.most_urgent(space)
+        return None if entry is None else entry[4]
+
+    def _next_tenant(self, slack: LeastSlack, now: float, space: int) -> Sequence | None:
+        """Ask one tenant after the other, since nothing of the first one fits; no need where nothing fits at all."""
         self._turn = None  # it may change with whatever made that order decline
-        aside: list[Account] = []
-        seq: Sequence | None = None
-        account: Account | None = first
-        while seq is None and account is not None:
-            aside.append(account)
-            self.times.set_aside(account)
-            account = self.times.least()
-            seq = None if account is None else account.order.candidate(now, space, None)
-        for one in aside:
-            self.times.contend_again(one)
-        return seq
+        if slack.most_urgent(space) is None:
+            return None
+        in_turn = self.times.in_turn()
+        try:
+            answers = (account.order.candidate(now, space, None) for account in in_turn)
+            return next((seq for seq in answers if seq is not None), None)
+        finally:
+            in_turn.close()

@@ -1,12 +1,10 @@
-"""Urgency before tenants: who is nearly the most urgent, and of these who has received least."""
+"""Urgency before tenants: of those with a request that is nearly the most urgent one, who has received least?"""
 
 from __future__ import annotations
 
-import heapq
-
-from headway.core.sequence import Sequence
 from headway.policies.order.account import Account
 from headway.policies.order.least_slack import LeastSlack
+from headway.policies.order.lowest import Lowest
 from headway.policies.order.need_index import Entry
 from headway.policies.order.virtual_time import VirtualTime
 
@@ -14,57 +12,63 @@ _ALL = 1 << 62  # positions
 
 
 class Heads:
-    """The most urgent request of every tenant, by key. Cost: O(tenants within the band, log tenants) a question.
+    """The most urgent request of every tenant.
 
-    Args:
-        band: seconds; whoever is within it of the most urgent request is as urgent.
+    Cost: O(log tenants) for a queue that has changed. A question meets tenants from the most urgent one on, and from
+    the least time on, in turns, until either way gives the answer: where few are urgent the first way is short, where
+    many are the second.
+
+    Attributes:
+        several: more than one tenant may have been urgent when last asked.
     """
 
-    def __init__(self, band: float) -> None:
-        self.band = band
-        self.several: bool = False  # more than one tenant was urgent when last asked
-        self._heap: list[
-            tuple[float, int, int, Account]
-        ] = []  # key, ticket, tenant's number; true where it is its head
+    def __init__(self) -> None:
+        self.several: bool = False
+        self._line = Lowest(lambda account: account.head)
 
     def renew(self, account: Account) -> bool:
-        """A tenant's queue has changed: enter its most urgent request; return whether it is another one."""
-        entry = _urgent(account, _ALL)
-        head = None if entry is None else entry[:2]
-        if head == account.head:
+        """A tenant's queue has changed: look up its most urgent request; return whether it is another one."""
+        entry = urgent(account, _ALL)
+        before, head = account.head, None if entry is None else entry[:2]
+        if head == before:
             return False
         account.head = head
-        if head is not None:
-            heapq.heappush(self._heap, (*head, account.number, account))
+        if head is not None and (before is None or head < before):
+            self._line.fell(account)
+            self._line.join(account)
         return True
 
-    def choose(self, space: int, times: VirtualTime) -> Sequence | None:
-        """Return the most urgent fitting request of the tenant that received least among the nearly as urgent."""
-        heap = self._heap
-        fitting: list[tuple[Entry, Account]] = []
-        met: list[tuple[float, int, int, Account]] = []
-        limit = float("inf")
-        while heap and heap[0][0] <= limit:
-            head = heapq.heappop(heap)
-            account = head[3]
-            if account.head != head[:2]:
-                continue
-            met.append(head)
-            entry = _urgent(account, space)
-            if entry is not None:
-                fitting.append((entry, account))
-                limit = min(limit, entry[0] + self.band)
-        for head in met:
-            heapq.heappush(heap, head)
-        urgent = [(entry, account) for entry, account in fitting if entry[0] <= limit]
-        self.several = len(urgent) > 1
-        if not urgent:
-            return None
-        entry, account = min(urgent, key=lambda one: (times.rank(one[1]), one[0][1]))
-        order = account.order
-        return order.first_within(space, limit) if isinstance(order, LeastSlack) and order.by_cache else entry[4]
+    def choose(self, space: int, limit: float, times: VirtualTime) -> Account | None:
+        """Return the tenant with the least time of those with a request that fits and whose key is `limit` or less."""
+        self.several = True
+        account = times.least()
+        if account is None or _is_urgent(account, space, limit):
+            return account
+        by_key, by_time = self._line.in_order(), times.in_turn()
+        met: list[Account] = []
+        try:
+            for account, other in zip(by_key, by_time, strict=False):
+                if account.head is None or account.head[0] > limit:
+                    break
+                met.append(account)
+                if _is_urgent(other, space, limit):
+                    return other
+        finally:
+            by_key.close()
+            by_time.close()
+        found = [account for account in met if _is_urgent(account, space, limit)]
+        self.several = len(found) > 1
+        return min(found, key=times.rank, default=None)
 
 
-def _urgent(account: Account, space: int) -> Entry | None:
+def urgent(account: Account, space: int) -> Entry | None:
+    """Return the entry of a tenant's most urgent request of those that fit."""
     order = account.order
     return order.most_urgent(space) if isinstance(order, LeastSlack) else None
+
+
+def _is_urgent(account: Account, space: int, limit: float) -> bool:
+    if account.head is None or account.head[0] > limit:
+        return False
+    entry = urgent(account, space)
+    return entry is not None and entry[0] <= limit

@@ -2,77 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from headway.core.sequence import Sequence
 from headway.policies.order.account import Account
 from headway.policies.order.charges import FOR_EVER, Charge
-
-Rank = tuple[float, ...]
-
-
-class Lowest:
-    """Finds the account with the smallest rank, where ranks grow and nobody says so.
-
-    A heap of ranks as they were when last looked at. They are lower bounds, so the smallest one is found by bringing
-    the top up to date. Cost: O(log n) for each account that has grown past others since.
-
-    Args:
-        rank: an account's rank now, None when it does not belong here any more.
-    """
-
-    __slots__ = ("_heap", "_live", "_rank", "_serial")
-
-    def __init__(self, rank: Callable[[Account], Rank | None]) -> None:
-        self._rank = rank
-        self._heap: list[tuple[Rank, int, Account]] = []
-        self._live: dict[Account, int] = {}  # serial number of its entry; others of the same account are out of date
-        self._serial: int = 0
-
-    def join(self, account: Account) -> None:
-        """It belongs here from now on, if it did not already."""
-        if account not in self._live:
-            self._enter(account)
-
-    def leave(self, account: Account) -> None:
-        """It does not belong here until it joins again."""
-        self._live.pop(account, None)
-
-    def fell(self, account: Account) -> None:
-        """Its rank has become smaller."""
-        if account in self._live:
-            self._enter(account)
-
-    def first(self) -> Account | None:
-        """Return the account with the smallest rank, None where there is none."""
-        heap, live = self._heap, self._live
-        while heap:
-            seen, serial, account = heap[0]
-            if live.get(account) != serial:
-                heapq.heappop(heap)
-                continue
-            rank = self._rank(account)
-            if rank == seen:
-                return account
-            if rank is None:
-                heapq.heappop(heap)
-                del live[account]
-            else:
-                heapq.heapreplace(heap, (rank, serial, account))
-        return None
-
-    def others(self) -> float:
-        """Return what no rank but that of `first`, which was just asked for, begins below."""
-        return min((rank[0] for rank, *_ in self._heap[1:3]), default=math.inf)
-
-    def _enter(self, account: Account) -> None:
-        rank = self._rank(account)
-        if rank is not None:
-            self._serial += 1
-            self._live[account] = self._serial
-            heapq.heappush(self._heap, (rank, self._serial, account))
+from headway.policies.order.lowest import Lowest, Rank
 
 
 class VirtualTime:
@@ -108,13 +44,9 @@ class VirtualTime:
         """Return the tenant whose turn it is, of those with something waiting."""
         return self._waiting.first()
 
-    def set_aside(self, account: Account) -> None:
-        """Leave a tenant with something waiting out of `least` until `contend_again`."""
-        self._waiting.leave(account)
-
-    def contend_again(self, account: Account) -> None:
-        """Undo `set_aside`."""
-        self._waiting.join(account)
+    def in_turn(self) -> Generator[Account]:
+        """Name the tenants with something waiting from the least time on; see `Lowest.in_order`."""
+        return self._waiting.in_order()
 
     def arrived(self, seq: Sequence, account: Account) -> None:
         """A request joins a tenant's queue; where that was empty, the tenant has saved up no credit."""
