@@ -163,8 +163,8 @@ class Predicted(PerIteration):
         self._used_up: list[tuple[int, int, Sequence]] = []  # heap of the clocks at which they are
 
     def steady_for(self) -> int:
-        """Until somebody has used up what was paid for."""
-        return self._used_up[0][0] - self.clock if self._used_up else FOR_EVER
+        """Until the last boundary before somebody has used up what was paid for: a block's rest is charged then."""
+        return self._used_up[0][0] - self.clock - 1 if self._used_up else FOR_EVER
 
     def admitted(self, seq: Sequence, account: Account) -> None:
         """Charge what it is expected to decode from here on."""

@@ -63,12 +63,12 @@ class FairShare(Order):
         self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
         if self.slack_first and self.slack is None:
             raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
-        self.heads = Heads()
         self.accounts: dict[str, Account] = {}
         self.charge = CHARGES[choice("charge", charge, tuple(CHARGES))](
             number("w_in", w_in, 0, 1e6), number("w_out", w_out, 0, 1e6), self.accounts
         )
         self.times = VirtualTime(self.charge, lift_waiting=choice("lift", lift, LIFTS) == "waiting")
+        self.heads = Heads(self.times)
         self._engine: EngineProfile | None = None
         self._cached: Callable[[Sequence], int] | None = None
         self._turn: Account | None = None  # whose turn it was when last asked; None where more than one was asked
@@ -192,19 +192,16 @@ class FairShare(Order):
 
     def _by_urgency(self, slack: LeastSlack, space: int) -> Sequence | None:
         """Choose between the tenants with a fitting request within the band of the most urgent one that fits."""
+        self._turn = None
         first = slack.most_urgent(space)
-        if first is None:
-            self._turn = None
+        chosen = None if first is None else self.heads.choose(space, first[0] + slack.band)
+        if first is None or chosen is None:
             return None
-        limit = first[0] + slack.band
-        self._turn = account = self.heads.choose(space, limit, self.times)
-        order = None if account is None else account.order
-        if not isinstance(order, LeastSlack):
-            return None
-        if order.by_cache:
-            return order.first_within(space, limit)
-        entry = order.most_urgent(space)
-        return None if entry is None else entry[4]
+        self._turn, entry = chosen
+        order = self._turn.order
+        if slack.by_cache and isinstance(order, LeastSlack):
+            return order.first_within(space, first[0] + slack.band)
+        return entry[4]
 
     def _next_tenant(self, slack: LeastSlack, now: float, space: int) -> Sequence | None:
         """Ask one tenant after the other, since nothing of the first one fits; no need where nothing fits at all."""

@@ -12,63 +12,72 @@ _ALL = 1 << 62  # positions
 
 
 class Heads:
-    """The most urgent request of every tenant.
+    """The most urgent request of every tenant, its head.
 
-    Cost: O(log tenants) for a queue that has changed. A question meets tenants from the most urgent one on, and from
-    the least time on, in turns, until either way gives the answer: where few are urgent the first way is short, where
-    many are the second.
+    Tenants whose head is urgent are in a line by time, the others in one by urgency. They change lines when a question
+    finds them in the wrong one: it takes everybody who has become urgent into the line by time, and puts back whom it
+    meets there and finds not to be urgent. Cost: O(log tenants) for a queue that has changed, for a change of lines,
+    and for each tenant that is met and of which nothing fits.
 
-    Attributes:
-        several: more than one tenant may have been urgent when last asked.
+    Args:
+        times: the tenants' times.
     """
 
-    def __init__(self) -> None:
-        self.several: bool = False
-        self._line = Lowest(lambda account: account.head)
+    def __init__(self, times: VirtualTime) -> None:
+        self._far = Lowest(lambda account: account.head)
+        self._near = times.choice()
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one tenant may have been urgent when last asked."""
+        return len(self._near) > 1
 
     def renew(self, account: Account) -> bool:
-        """A tenant's queue has changed: look up its most urgent request; return whether it is another one."""
-        entry = urgent(account, _ALL)
+        """A tenant's queue has changed: look up its head; return whether it is another one."""
+        entry = _first(account, _ALL)
         before, head = account.head, None if entry is None else entry[:2]
         if head == before:
             return False
         account.head = head
-        if head is not None and (before is None or head < before):
-            self._line.fell(account)
-            self._line.join(account)
+        if head is not None and account not in self._near:
+            if before is None or head < before:
+                self._far.fell(account)
+            self._far.join(account)
         return True
 
-    def choose(self, space: int, limit: float, times: VirtualTime) -> Account | None:
-        """Return the tenant with the least time of those with a request that fits and whose key is `limit` or less."""
-        self.several = True
-        account = times.least()
-        if account is None or _is_urgent(account, space, limit):
-            return account
-        by_key, by_time = self._line.in_order(), times.in_turn()
-        met: list[Account] = []
+    def choose(self, space: int, limit: float) -> tuple[Account, Entry] | None:
+        """Choose the tenant with the least time of those with a request that fits and whose key is `limit` or less.
+
+        Returns:
+            The tenant, and the entry of its most urgent request that fits.
+        """
+        far, near = self._far, self._near
+        while (account := far.first()) is not None and _is_urgent(account, limit):
+            far.leave(account)
+            near.join(account)
+        while (account := near.first()) is not None and not _is_urgent(account, limit):
+            near.leave(account)
+            far.join(account)
+        if account is None:
+            return None
+        entry = _first(account, space)
+        if entry is not None and entry[0] <= limit:
+            return account, entry
+        others = near.in_order()
         try:
-            for account, other in zip(by_key, by_time, strict=False):
-                if account.head is None or account.head[0] > limit:
-                    break
-                met.append(account)
-                if _is_urgent(other, space, limit):
-                    return other
+            for account in others:
+                entry = _first(account, space) if _is_urgent(account, limit) else None
+                if entry is not None and entry[0] <= limit:
+                    return account, entry
+            return None
         finally:
-            by_key.close()
-            by_time.close()
-        found = [account for account in met if _is_urgent(account, space, limit)]
-        self.several = len(found) > 1
-        return min(found, key=times.rank, default=None)
+            others.close()
 
 
-def urgent(account: Account, space: int) -> Entry | None:
-    """Return the entry of a tenant's most urgent request of those that fit."""
+def _first(account: Account, space: int) -> Entry | None:
     order = account.order
     return order.most_urgent(space) if isinstance(order, LeastSlack) else None
 
 
-def _is_urgent(account: Account, space: int, limit: float) -> bool:
-    if account.head is None or account.head[0] > limit:
-        return False
-    entry = urgent(account, space)
-    return entry is not None and entry[0] <= limit
+def _is_urgent(account: Account, limit: float) -> bool:
+    return account.head is not None and account.head[0] <= limit

@@ -34,6 +34,18 @@ class Lowest:
         if account not in self._live:
             self._enter(account)
 
+    def leave(self, account: Account) -> None:
+        """It does not belong here until it joins again."""
+        self._live.pop(account, None)
+
+    def __contains__(self, account: Account) -> bool:
+        """Whether it belongs here, or did when last looked at."""
+        return account in self._live
+
+    def __len__(self) -> int:
+        """How many belong here, or did when last looked at."""
+        return len(self._live)
+
     def fell(self, account: Account) -> None:
         """Its rank has become smaller."""
         if account in self._live:

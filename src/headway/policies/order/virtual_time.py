@@ -32,7 +32,8 @@ class VirtualTime:
         self.time: Callable[[Account], float] = charge.time  # a tenant's virtual time, in units of one with weight 1
         self.lift_waiting = lift_waiting
         self.floor: float = 0.0  # the largest of the least times of those that waited whenever a request was started
-        self._waiting = Lowest(lambda account: self.rank(account) if account.waiting else None)
+        self._choices: list[Lowest] = []
+        self._waiting = self.choice()
         self._active = Lowest(self._level_of)
 
     def rank(self, account: Account) -> Rank:
@@ -43,6 +44,12 @@ class VirtualTime:
     def least(self) -> Account | None:
         """Return the tenant whose turn it is, of those with something waiting."""
         return self._waiting.first()
+
+    def choice(self) -> Lowest:
+        """Return a place, empty at first, for some of the tenants with something waiting; it knows whose turn it is."""
+        choice = Lowest(lambda account: self.rank(account) if account.waiting else None)
+        self._choices.append(choice)
+        return choice
 
     def in_turn(self) -> Generator[Account]:
         """Name the tenants with something waiting from the least time on; see `Lowest.in_order`."""
@@ -86,8 +93,8 @@ class VirtualTime:
         """A request runs no more."""
         account.running -= 1
         if self.charge.gone(seq, account):
-            self._waiting.fell(account)
-            self._active.fell(account)
+            for choice in (*self._choices, self._active):
+                choice.fell(account)
 
     def steady_for(self, account: Account) -> int:
         """For how many quiet iterations does the tenant whose turn it is keep it?"""
