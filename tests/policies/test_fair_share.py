@@ -366,6 +366,17 @@ def test_an_arrival_says_whether_the_answer_may_change() -> None:
     assert arrives("a")[1] is False
 
 
+def test_a_block_that_uses_up_what_was_predicted_charges_all_of_it_at_once() -> None:
+    """Four positions are paid for, in blocks of three: the second block charges two more at its end."""
+    run = Steps("fair-share(charge=predicted)", decode_block=3)
+    run.send("a", prompt=10, output=20, predicted=5)
+    assert run.times("a", 3) == [18, 18, 22]
+    run = Steps("fair-share(charge=predicted)", decode_block=3)
+    run.send("a", prompt=10, output=20, predicted=5)
+    run.step()
+    assert run.order.charge.steady_for() == 1
+
+
 class Promising(FairShare):
     """Checks what it has promised to the scheduler: for how long answers hold, and that an arrival changed nothing."""
 
