@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from headway import Source, read_tenants, read_trace
-from headway.report.tables import NO_VALUE
+from headway.report.columns import NO_VALUE
 from tests.cli.conftest import HEAD, Headway
 
 TWO = """

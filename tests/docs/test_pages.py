@@ -161,11 +161,18 @@ def test_every_path_of_the_json_is_explained():
     """Statistics and classes are explained once, not under each measure."""
     said = set(table((DOCS / "json.md").read_text()))
     real = paths(headway.compare("qba-paper(n=200)", seeds=range(2), command="headway").to_dict())
-    once = re.compile(r"^policies\[\]\.(wait|ttft|itl|e2e|mtpot|classes|predicted)\.")
-    assert {path for path in real if not once.match(path)} == {path for path in said if path.count(".") or path in real}
+    once = re.compile(r"^policies\[\]\.(tenants\.NAME\.)?(wait|ttft|itl|e2e|mtpot|classes|predicted)\.")
+    source = headway.read_tenants(ROOT / "examples" / "noisy-neighbour.toml")
+    tenants = paths(headway.compare(source, ["fcfs"]).to_dict())
+    labels = {re.sub(r"labels\.\w+", "tenants.NAME", path) for path in tenants if path.startswith("policies[].labels.")}
+    named = {re.sub(r"tenants\.\w+", "tenants.NAME", path) for path in tenants if ".tenants." in path}
+    shares = {path for path in tenants if re.match(r"policies\[\]\.(promises|fairness)\.", path)}
+    assert labels == named
+    every = {path for path in real | named | shares if not once.match(path)}
+    assert every == {path for path in said if path.count(".") or path in real}
     measures = {"wait", "ttft", "itl", "e2e", "mtpot", "classes", "predicted"}
     assert said >= measures | {"mean", "p50", "p90", "p99", "max", "ci95"}
-    assert {match[1] for path in real if (match := once.match(path))} == measures
+    assert {match[2] for path in real if (match := once.match(path))} == measures
 
 
 def test_every_path_of_the_json_of_frontier_is_explained():

@@ -32,14 +32,16 @@ TOTALS = Totals(
 )
 
 
-def segments(*rows: tuple[int, int, float, float]) -> Segments:
-    """Segments from rows of clock, steps, first, last."""
+def segments(*rows: tuple[int, int, float, float], start: float = 0.0) -> Segments:
+    """Segments from rows of clock, steps, first, last; the first gap begins at `start`, and nothing pauses."""
     clock, steps, first, last = zip(*rows, strict=True) if rows else ((), (), (), ())
+    lasting = [n * (a + b) / 2 for n, a, b in zip(steps, first, last, strict=True)]
     return Segments(
         np.array(clock, dtype=np.int64),
         np.array(steps, dtype=np.int64),
         np.array(first, dtype=np.float64),
         np.array(last, dtype=np.float64),
+        start + np.cumsum(np.array(lasting, dtype=np.float64)),
     )
 
 
@@ -64,6 +66,7 @@ def outcome(id_: int, **given: object) -> dict[str, object]:
         "ttft_slo": None,
         "itl_slo": None,
         "completion_slo": None,
+        "weight": 1.0,
         "arrival": float(id_),
         "start": id_ + 1.0,
         "first_token": id_ + 1.5,

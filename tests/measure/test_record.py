@@ -20,6 +20,7 @@ def test_hosts_and_readers_agree_on_the_columns():
         "ttft_slo",
         "itl_slo",
         "completion_slo",
+        "weight",
         "arrival",
         "start",
         "first_token",
@@ -43,12 +44,12 @@ def test_hosts_and_readers_agree_on_the_fields():
     def fields(cls: type) -> str:
         return " ".join(field.name for field in dataclasses.fields(cls))
 
-    assert fields(Segments) == "clock steps first last"
+    assert fields(Segments) == "clock steps first last end"
     assert fields(Totals) == (
         "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
         "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens cached_positions demoted"
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "
-        "order memory_rule shedding_rule eviction_rule memory steady_memory followed"
+        "order memory_rule shedding_rule eviction_rule memory steady_memory work followed"
     )

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
+from headway.core.cost import Piecewise
+from headway.core.engine import EngineProfile
 from headway.measure.comparison import Comparison, ComparisonBuilder
+from headway.measure.sla import Sla
+from headway.simulate.run import simulate
+from headway.workload.trace import Trace
 from tests.measure.fake_runs import timeline, waiting_run
 
 SETTINGS = {
@@ -40,4 +46,35 @@ def typical(seeds: int = 1, n: int = 200, wall_seconds: float = 0.1) -> Comparis
             ("qba(k=5)", np.where(long, waits + 3.0, waits)),
         ):
             builder.add(waiting_run(policy, seconds, seed, timeline=queue, wall_seconds=wall_seconds))
+    return builder.build()
+
+
+ENGINE = EngineProfile("small", 64, 4, 1000, Piecewise(0.01, 0.0))
+
+
+def of_tenants(
+    names: tuple[str, ...] = ("noisy", "quiet"),
+    policies: tuple[str, ...] = ("fcfs", "fair-share"),
+    seeds: int = 1,
+    sla: Sla | None = None,
+    **columns: object,
+) -> Comparison:
+    """Real runs on a small engine: the first tenant sends four times what each other one sends."""
+    builder = ComparisonBuilder(SETTINGS, sla=sla)
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        whose = [names[0]] * 160 + [name for name in names[1:] for _ in range(40)]
+        n = len(whose)
+        columns = {"class": whose, "ttft_slo": [2.0 if name == names[-1] else None for name in whose], **columns}
+        frame = pl.DataFrame(
+            {
+                "arrival": rng.uniform(0, 3, n),
+                "prompt_tokens": rng.integers(1, 60, n),
+                "output_tokens": rng.integers(1, 30, n),
+                "tenant": whose,
+                **columns,
+            }
+        ).select(pl.all().exclude(pl.Null))
+        for policy in policies:
+            builder.add(simulate(Trace.from_frame("trace.csv", frame.sort("arrival")), policy, ENGINE, seed=seed))
     return builder.build()

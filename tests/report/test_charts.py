@@ -6,7 +6,8 @@ import pytest
 import vl_convert
 
 from headway.measure.comparison import Comparison, ComparisonBuilder
-from headway.report.charts import BUCKETS, Figure, figures
+from headway.report.charts import BUCKETS, figures
+from headway.report.drawing import Figure
 from tests.measure.fake_runs import REJECTED, outcome, record, residence, timeline, waiting_run
 from tests.report.comparisons import of_waits, typical
 

@@ -9,12 +9,12 @@ import vl_convert
 
 from headway.measure.frontier import Frontier
 from headway.measure.memory_curve import Curve
+from headway.report.columns import NO_VALUE, Table
 from headway.report.frontier import frontier_page, write_frontier
 from headway.report.frontier_chart import frontier_figure
 from headway.report.frontier_tables import equal_use_table, settings_table, times_table
 from headway.report.frontier_words import frontier_answer, frontier_question
 from headway.report.picture import save_figure
-from headway.report.tables import NO_VALUE, Table
 from tests.measure.curves_by_hand import PAST_FUTURE, WATERMARK, curve, point, typical
 from tests.report.test_html import Page
 

@@ -10,7 +10,7 @@ import vl_convert
 
 from headway.measure.comparison import Comparison
 from headway.measure.record import FOLLOWED_SCHEMA, Followed
-from headway.report.charts import Figure
+from headway.report.drawing import Figure
 from headway.report.html import html_report
 from headway.report.life_chart import life_figure
 from tests.measure.fake_runs import outcome, record

@@ -25,6 +25,7 @@ from headway.report.tables import (
     tokens_table,
     waiting_table,
 )
+from headway.report.tenant_tables import classes_table, fairness_table, tenants_table
 
 MIN_NAMES = 16  # characters
 SHORT_GROUPS = {
@@ -40,7 +41,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
     console.print(Text(answer(comparison)))
-    for make in (waiting_table, tokens_table, engine_table, refusals_table, memory_table):
+    tenancy = (tenants_table, classes_table, fairness_table)
+    for make in (waiting_table, tokens_table, *tenancy, engine_table, refusals_table, memory_table):
         print_table(make(comparison), console)
     differences = differences_table(comparison)
     if differences:
@@ -100,6 +102,8 @@ def _fitting(table: Table, console: Console) -> list[RichTable]:
 def _rich(table: Table, columns: Sequence[Column], names: int) -> RichTable:
     """Return a table of the given columns; policies' names are folded at `names` characters."""
     rich = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold")
+    if table.blocks:
+        rich.add_column(f"\n{table.block_head}", overflow="fold", max_width=names)
     rich.add_column(f"\n{table.head}", overflow="fold", max_width=names)
     shown = ""
     for column in columns:
@@ -114,5 +118,10 @@ def _rich(table: Table, columns: Sequence[Column], names: int) -> RichTable:
             Text(f"{column.cells[index]} {column.spread[index]}".strip(), style="green" if index in column.best else "")
             for column in columns
         ]
-        rich.add_row(Text(policy), *cells)
+        if table.blocks:
+            again = index > 0 and table.blocks[index] == table.blocks[index - 1]
+            cells.insert(0, Text(policy))
+            rich.add_row(Text("" if again else table.blocks[index]), *cells)
+        else:
+            rich.add_row(Text(policy), *cells)
     return rich

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from headway.cli.tables import plain_table
 from headway.core.spec import Spec
-from headway.report.tables import NO_VALUE
+from headway.report.columns import NO_VALUE
 from headway.workload.shares import BOUNDS, Share
 from headway.workload.tenants import Tenant, TenantsFile, Terms
 from headway.workload.traffic import Traffic

@@ -60,7 +60,7 @@ def pooled_gaps(
         max_pieces: where exactness ends.
     """
     row, joined, left = (residence[name].to_numpy() for name in ("row", "joined", "left"))
-    segments = _cut(segments, np.concatenate((joined, left)))
+    segments = cut(segments, np.concatenate((joined, left)))
     index, length, seconds, highest = _pieces(segments, max_pieces)
     stray_row, alone = stray["row"].to_numpy(), stray["seconds"].to_numpy()
 
@@ -97,7 +97,7 @@ def _slope(segments: Segments) -> np.ndarray:
     return (segments.last - segments.first) / np.maximum(segments.steps - 1, 1)
 
 
-def _cut(segments: Segments, cuts: np.ndarray) -> Segments:
+def cut(segments: Segments, cuts: np.ndarray) -> Segments:
     """Return the segments cut such that nobody joins or leaves inside one.
 
     Segments end at the events of a run; but where the first token comes from a decode iteration, a request's gaps
@@ -116,7 +116,9 @@ def _cut(segments: Segments, cuts: np.ndarray) -> Segments:
     slope, base = _slope(segments)[of], segments.first[of]
     first = base + slope * (starts - clock[of])
     last = base + slope * (stops - 1 - clock[of])
-    return Segments(starts, stops - starts, first, last)
+    after = ends[of] - stops  # iterations of the segment that follow the piece
+    end = segments.end[of] - after * (last + slope * (after + 1) / 2)
+    return Segments(starts, stops - starts, first, last, end)
 
 
 def _pieces(segments: Segments, limit: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

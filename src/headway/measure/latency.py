@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headway.measure.gaps import pooled_gaps
+from headway.measure.gaps import MAX_PIECES, pooled_gaps
 from headway.measure.quantiles import Stats
 from headway.measure.record import RunRecord
 
@@ -60,9 +60,15 @@ def mean_count(counts: Sequence[float]) -> float:
     return int(mean) if mean.is_integer() else mean
 
 
+def known_mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that there are; None without any."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
 def waits(outcomes: pl.DataFrame) -> np.ndarray:
     """Return start less arrival of every request, seconds [requests]; NaN if it was never scheduled."""
-    return _seconds(outcomes, "start") - _seconds(outcomes, "arrival")
+    return seconds(outcomes, "start") - seconds(outcomes, "arrival")
 
 
 def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str, Latency]]:
@@ -78,17 +84,29 @@ def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str,
             if member.any():
                 groups.append((column, name, member))
 
-    arrival = _seconds(outcomes, "arrival")
+    found = latencies_of(record, [member for *_, member in groups])
+    by_column: dict[str, dict[str, Latency]] = {"": {}, "true_class": {}, "predicted": {}}
+    for (column, name, _), one in zip(groups, found, strict=True):
+        by_column[column][name] = one
+    return by_column[""][""], by_column["true_class"], by_column["predicted"]
+
+
+def latencies_of(record: RunRecord, groups: Sequence[np.ndarray]) -> list[Latency]:
+    """Return the latencies of groups of requests, each a mask over the rows of the outcomes, bool [requests].
+
+    With more than ten groups ITL is told from fewer pieces; see `pooled_gaps`.
+    """
+    outcomes = record.outcomes
+    arrival = seconds(outcomes, "arrival")
     finished = (outcomes["outcome"] == "finished").to_numpy()
     wait = waits(outcomes)
-    ttft = _seconds(outcomes, "first_token") - arrival
-    e2e = np.where(finished, _seconds(outcomes, "finish") - arrival, np.nan)
-    largest = _seconds(outcomes, "largest_gap")
-    gaps = pooled_gaps(record.segments, record.residence, record.stray, [member for *_, member in groups])
-
-    by_column: dict[str, dict[str, Latency]] = {"": {}, "true_class": {}, "predicted": {}}
-    for (column, name, member), itl in zip(groups, gaps, strict=True):
-        by_column[column][name] = Latency(
+    ttft = seconds(outcomes, "first_token") - arrival
+    e2e = np.where(finished, seconds(outcomes, "finish") - arrival, np.nan)
+    largest = seconds(outcomes, "largest_gap")
+    pieces = MAX_PIECES // max(1, len(groups) // 10)
+    gaps = pooled_gaps(record.segments, record.residence, record.stray, groups, pieces)
+    return [
+        Latency(
             requests=int(member.sum()),
             wait=Stats.of(wait[member]),
             ttft=Stats.of(ttft[member]),
@@ -96,9 +114,10 @@ def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str,
             e2e=Stats.of(e2e[member]),
             mtpot=Stats.of(largest[member]),
         )
-    return by_column[""][""], by_column["true_class"], by_column["predicted"]
+        for member, itl in zip(groups, gaps, strict=True)
+    ]
 
 
-def _seconds(outcomes: pl.DataFrame, column: str) -> np.ndarray:
+def seconds(outcomes: pl.DataFrame, column: str) -> np.ndarray:
     """Return a column as float64 [requests], NaN for null."""
     return outcomes[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

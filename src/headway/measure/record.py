@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from headway.measure.memory import MemoryUse
+from headway.measure.work import Work
 
 PROMISES = ("ttft_slo", "itl_slo", "completion_slo")
 """What a request may have been promised, in seconds: columns of traces and of `RunRecord.outcomes`."""
@@ -26,6 +27,7 @@ OUTCOME_SCHEMA: dict[str, type[pl.DataType]] = {
     "tenant": pl.String,
     "class": pl.String,
     **dict.fromkeys(PROMISES, pl.Float64),
+    "weight": pl.Float64,
     "arrival": pl.Float64,
     "start": pl.Float64,
     "first_token": pl.Float64,
@@ -76,12 +78,14 @@ class Segments:
         steps: int64 [m], number of decode iterations in the segment, at least 1.
         first: float64 [m], seconds between the token deliveries of its first iteration and of the one before.
         last: float64 [m], the same for its last iteration.
+        end: float64 [m], time of the delivery of its last iteration, in seconds.
     """
 
     clock: np.ndarray
     steps: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    end: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class RunRecord:
         outcomes: a row a request (`OUTCOME_SCHEMA`). `start` is null if it was never scheduled, `first_token`
             null if none came, `finish` is the end of the request whatever the outcome, `predicted` is
             "short", "long" or a number as text, `largest_gap` is null with fewer than two deliveries. A promise
-            (`PROMISES`, seconds) is null where none was given.
+            (`PROMISES`, seconds) is null where none was given; `weight` is its tenant's share beside the others'.
             `outcome` is "finished", "rejected", "cancelled" or "expired", and `reason` says why where that is
             not plain.
         segments: the decode iterations.
@@ -169,6 +173,7 @@ class RunRecord:
         steady_memory: the same, without the start-up: from the 1000th finish on, where nothing else was asked for; None
             if the queue was empty before.
         followed: the memory of the request that was to be followed; None if there was none.
+        work: which work was done for whom, where the requests name tenants or promise something; None elsewhere.
         partial: it was interrupted; requests that had not ended are missing.
     """
 
@@ -190,4 +195,5 @@ class RunRecord:
     eviction_rule: str = ""
     memory: MemoryUse | None = None
     steady_memory: MemoryUse | None = None
+    work: Work | None = None
     followed: Followed | None = None

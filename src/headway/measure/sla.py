@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import polars as pl
-
 from headway.core.errors import InvalidInput, expect, nearest
+from headway.measure.promises import Promise, Service, kept
 from headway.measure.record import RunRecord
 
 LIMITS = ("ttft", "mtpot", "e2e")
@@ -26,6 +25,12 @@ class Sla:
     ttft: float | None = None
     mtpot: float | None = None
     e2e: float | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """The limits, the same for every request."""
+        limits = {name: getattr(self, name) for name in LIMITS}
+        return Promise(**{name: limit for name, limit in limits.items() if limit is not None})
 
     @classmethod
     def parse(cls, text: str) -> Sla:
@@ -59,36 +64,6 @@ class Sla:
         return ",".join(f"{name}={getattr(self, name):g}" for name in LIMITS if getattr(self, name) is not None)
 
 
-@dataclass(frozen=True)
-class Service:
-    """How an agreement was kept.
-
-    Attributes:
-        attainment: share of all requests that finished and met every promise.
-        goodput_tokens_per_s: prompt and output tokens of those, a second of makespan.
-    """
-
-    attainment: float | None
-    goodput_tokens_per_s: float | None
-
-
 def service(record: RunRecord, sla: Sla) -> Service:
-    """Judge a run by an agreement; a request with fewer than two deliveries has no gap to be late with.
-
-    Source: Past-Future (ASPLOS 2025), goodput under an SLA.
-    """
-    outcomes = record.outcomes
-    met = pl.col("outcome") == "finished"
-    if sla.ttft is not None:
-        met &= (pl.col("first_token") - pl.col("arrival")).fill_null(0.0) <= sla.ttft
-    if sla.mtpot is not None:
-        met &= pl.col("largest_gap").fill_null(0.0) <= sla.mtpot
-    if sla.e2e is not None:
-        met &= pl.col("finish") - pl.col("arrival") <= sla.e2e
-    good = outcomes.filter(met)
-    tokens = int(good["prompt_tokens"].sum()) + int(good["output_tokens"].sum())
-    seconds = record.totals.seconds
-    return Service(
-        attainment=good.height / outcomes.height if outcomes.height else None,
-        goodput_tokens_per_s=tokens / seconds if seconds > 0 else None,
-    )
+    """Judge a run by an agreement; see `promises` for what each limit means."""
+    return Service.of(record, kept(record, sla.promise))

@@ -11,12 +11,15 @@ import numpy as np
 import polars as pl
 
 from headway.measure.cache import CacheUse
-from headway.measure.latency import CLASSES, Latency, latencies, mean_count, waits
+from headway.measure.latency import CLASSES, Latency, known_mean, latencies, mean_count, waits
 from headway.measure.memory import MemoryUse
+from headway.measure.promises import Service
 from headway.measure.quantiles import Stats
 from headway.measure.record import RunRecord
 from headway.measure.refusals import Refusals
-from headway.measure.sla import Service, Sla, service
+from headway.measure.sla import Sla, service
+from headway.measure.tenancy import Tenancy, tenancy
+from headway.measure.tenancy import to_dict as tenancy_dict
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Summary:
         memory: use of KV memory until the queue was empty.
         steady_memory: the same, after the first 1000 finishes.
         sla: how the service agreement was kept; None without one.
+        tenancy: what tenants and classes got; None where requests name no tenants and promise nothing.
         cache: what the prefix cache spared.
         refusals: who was turned away or demoted, why, and how soon they were told.
     """
@@ -113,6 +117,7 @@ class Summary:
     wasted_tokens: float = 0
     cache: CacheUse = CacheUse()  # noqa: RUF009 - it is immutable
     refusals: Refusals = Refusals({}, Stats(), 0)  # noqa: RUF009 - it is immutable
+    tenancy: Tenancy | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
@@ -150,8 +155,8 @@ class Summary:
                 **(self.memory.to_dict() if self.memory else {}),
                 "steady": self.steady_memory and self.steady_memory.to_dict(),
             },
-            "sla": self.sla
-            and {"attainment": self.sla.attainment, "goodput_tokens_per_s": self.sla.goodput_tokens_per_s},
+            "sla": self.sla and self.sla.to_dict(),
+            **tenancy_dict(self.tenancy),
             "iterations": self.iterations,
             "wall_seconds": self.wall_seconds,
             "longest_wait": longest and {"seconds": longest.seconds, "id": longest.id, "seed": longest.seed},
@@ -203,6 +208,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         wasted_tokens=totals.wasted_tokens,
         cache=CacheUse.of(totals),
         refusals=Refusals.of(record),
+        tenancy=tenancy(record, sla),
     )
 
 
@@ -215,7 +221,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         return summaries[0]
 
     def mean(name: str) -> float | None:
-        return _mean([getattr(one, name) for one in summaries])
+        return known_mean([getattr(one, name) for one in summaries])
 
     def count(name: str) -> float:
         return mean_count([getattr(one, name) for one in summaries])
@@ -237,8 +243,8 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         requests_per_s=mean("requests_per_s"),
         batch_use=mean("batch_use"),
         kv=KvUse(
-            mean=_mean([one.kv.mean for one in summaries]),
-            peak=_mean([one.kv.peak for one in summaries]),
+            mean=known_mean([one.kv.mean for one in summaries]),
+            peak=known_mean([one.kv.peak for one in summaries]),
             capacity_tokens=mean_count([one.kv.capacity_tokens for one in summaries]),
             oom_events=mean_count([one.kv.oom_events for one in summaries]),
         ),
@@ -252,23 +258,17 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         eviction_rule=summaries[0].eviction_rule,
         memory=_uses([one.memory for one in summaries]),
         steady_memory=_uses([one.steady_memory for one in summaries]),
-        sla=_services([one.sla for one in summaries]),
+        sla=Service.over_seeds([one.sla for one in summaries]),
         wasted_tokens=count("wasted_tokens"),
         cache=CacheUse.over_seeds([one.cache for one in summaries]),
         refusals=Refusals.over_seeds([one.refusals for one in summaries]),
+        tenancy=Tenancy.over_seeds([one.tenancy for one in summaries]),
     )
 
 
 def _uses(uses: Sequence[MemoryUse | None]) -> MemoryUse | None:
     known = [use for use in uses if use is not None]
     return MemoryUse.over_seeds(known) if known else None
-
-
-def _services(services: Sequence[Service | None]) -> Service | None:
-    known = [one for one in services if one is not None]
-    if not known:
-        return None
-    return Service(_mean([one.attainment for one in known]), _mean([one.goodput_tokens_per_s for one in known]))
 
 
 def _classes_over_seeds(seeds: Sequence[Mapping[str, Latency]]) -> dict[str, Latency]:
@@ -297,8 +297,3 @@ def _longest(record: RunRecord) -> LongestWait | None:
 
 def _ratio(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator else None
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None

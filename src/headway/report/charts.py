@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -16,7 +15,19 @@ from headway.measure.comparison import Comparison
 from headway.measure.curves import timeline_maxima, wait_cdf
 from headway.measure.latency import CLASSES
 from headway.measure.quantiles import Stats, quantile
-from headway.report.labels import policy_colours, short_labels
+from headway.report.drawing import (
+    Figure,
+    chart_of,
+    labels_of,
+    legend,
+    of_seed,
+    order_of,
+    policy_colour,
+    rounded,
+    time_axis,
+    time_unit,
+)
+from headway.report.labels import policy_colours
 from headway.report.numbers import seconds_text
 
 BUCKETS = 600
@@ -27,25 +38,6 @@ MOST_DECADES = 5
 
 
 _MAXIMA = f"Each point is the highest sample within 1/{BUCKETS} of the time shown."
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart with its words.
-
-    Attributes:
-        key: a short name, unique in a report.
-        title: what is seen.
-        caption: how to read it.
-        charts: the chart, or several to be stacked, without width: each is as wide as its place.
-        place: "tall" stands beside two others, "wide" wants the whole width of the page.
-    """
-
-    key: str
-    title: str
-    caption: str
-    charts: tuple[alt.LayerChart | alt.Chart, ...]
-    place: Literal["tall", "normal", "wide"] = "normal"
 
 
 def figures(comparison: Comparison) -> list[Figure]:
@@ -65,7 +57,7 @@ def _wait_cdfs(comparison: Comparison) -> Figure | None:
 
     A logarithm has no place for a wait of zero: waits below the axis' begin are drawn at its begin.
     """
-    labels = _labels(comparison)
+    labels = labels_of(comparison)
     curves = {policy: wait_cdf(record) for policy, record in comparison.first.items()}
     longest = max((float(wait[-1]) for wait, _ in curves.values() if wait.size), default=0.0)
     if longest <= 0:
@@ -81,7 +73,7 @@ def _wait_cdfs(comparison: Comparison) -> Figure | None:
             continue
         below = float(share[wait <= begin].max(initial=0.0))
         shown = [(begin, below), *zip(wait[wait > begin], share[wait > begin], strict=True), (end, 1.0)]
-        rows += [{"policy": labels[policy], "wait": _round(float(x)), "share": _round(float(y))} for x, y in shown]
+        rows += [{"policy": labels[policy], "wait": rounded(float(x)), "share": rounded(float(y))} for x, y in shown]
     decades = [10.0**k for k in range(first, last + 1)]
     under = any(float(wait[0]) < begin for wait, _ in curves.values() if wait.size)
     names = {decade: _decade_text(decade) for decade in decades}
@@ -104,7 +96,7 @@ def _wait_cdfs(comparison: Comparison) -> Figure | None:
     return Figure(
         "waits",
         "How many requests are started within a given wait",
-        f"{_of_seed(comparison)}The higher a curve, the more requests are started by then.",
+        f"{of_seed(comparison)}The higher a curve, the more requests are started by then.",
         (chart,),
         "tall",
     )
@@ -123,8 +115,8 @@ def _tails(comparison: Comparison) -> Figure | None:
         return None
     by_class = groups[0][0] != "all"
     y = alt.Y("group:N").title("True class" if by_class else None).sort([*CLASSES, "all"]).axis(labelAngle=0)
-    inner = alt.YOffset("policy:N").sort(_order(comparison)).scale(paddingInner=0.15)
-    base = _base(rows).encode(y=y, yOffset=inner, color=_colour(comparison, "square"))
+    inner = alt.YOffset("policy:N").sort(order_of(comparison)).scale(paddingInner=0.15)
+    base = chart_of(rows).encode(y=y, yOffset=inner, color=policy_colour(comparison, "square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         x=alt.X("value:Q").title("P99 wait (s)").scale(_beyond(rows)), tooltip=_tooltips("P99 wait")
     )
@@ -140,8 +132,8 @@ def _means(comparison: Comparison) -> Figure | None:
     rows = _bars(comparison, groups, "mean")
     if not rows:
         return None
-    y = alt.Y("policy:N").title(None).sort(_order(comparison))
-    base = _base(rows).encode(y=y, color=_colour(comparison, "none"))
+    y = alt.Y("policy:N").title(None).sort(order_of(comparison))
+    base = chart_of(rows).encode(y=y, color=policy_colour(comparison, "none"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         x=alt.X("value:Q").title("Mean wait (s)").scale(_beyond(rows)), tooltip=_tooltips("Mean wait")
     )
@@ -155,17 +147,17 @@ def _queues(comparison: Comparison) -> Figure | None:
     timelines, unit = _timelines(comparison)
     if not timelines:
         return None
-    labels = _labels(comparison)
+    labels = labels_of(comparison)
     rows = [
-        {"policy": labels[policy], "time": _round(time), "value": value}
+        {"policy": labels[policy], "time": rounded(time), "value": value}
         for policy, points in timelines.items()
         for time, value in points.select("time", "waiting").iter_rows()
     ]
     chart = _lines(comparison, "queue", rows).encode(
-        x=_time(unit),
+        x=time_axis(unit),
         y=alt.Y("value:Q").title("Waiting requests"),
     )
-    caption = f"{_of_seed(comparison)}{_MAXIMA} Click a name to single it out."
+    caption = f"{of_seed(comparison)}{_MAXIMA} Click a name to single it out."
     return Figure("queue", "Requests waiting over time", caption, (chart.properties(height=220),), "wide")
 
 
@@ -174,7 +166,7 @@ def _kv(comparison: Comparison) -> Figure | None:
     timelines, unit = _timelines(comparison)
     if not timelines:
         return None
-    labels = _labels(comparison)
+    labels = labels_of(comparison)
     colours = policy_colours(list(labels))
     shares = {
         policy: points["kv"].to_numpy() / comparison.first[policy].totals.kv_capacity
@@ -184,19 +176,19 @@ def _kv(comparison: Comparison) -> Figure | None:
     strips: list[alt.LayerChart | alt.Chart] = []
     for policy, share in shares.items():
         rows = [
-            {"time": _round(time), "value": _round(float(value))}
+            {"time": rounded(time), "value": rounded(float(value))}
             for time, value in zip(timelines[policy]["time"], share, strict=True)
         ]
         last = len(strips) == len(shares) - 1
-        y = alt.Y("value:Q").title(None).scale(domain=[0, _round(full)], nice=False)
+        y = alt.Y("value:Q").title(None).scale(domain=[0, rounded(full)], nice=False)
         title = alt.TitleParams(labels[policy], fontSize=12.5, fontWeight="normal", offset=4)
         strips.append(
-            _base(rows)
+            chart_of(rows)
             .mark_area(interpolate="step-after", color=colours[policy], opacity=0.85)
-            .encode(x=_time(unit if last else None), y=y.axis(format=".0%", values=[0, 0.5, 1]))
+            .encode(x=time_axis(unit if last else None), y=y.axis(format=".0%", values=[0, 0.5, 1]))
             .properties(height=56, title=title)
         )
-    caption = f"{_of_seed(comparison)}Share of the cache's tokens. {_MAXIMA}"
+    caption = f"{of_seed(comparison)}Share of the cache's tokens. {_MAXIMA}"
     return Figure("kv", "KV cache in use over time", caption, tuple(strips), "wide")
 
 
@@ -215,35 +207,35 @@ def _timelines(comparison: Comparison) -> tuple[dict[str, pl.DataFrame], str]:
 def _lines(comparison: Comparison, key: str, rows: list[dict[str, Any]], *, dashed: bool = False) -> alt.Chart:
     """Return a line a policy; a click on the legend singles one out."""
     pick = alt.selection_point(name=f"pick_{key}", fields=["policy"], bind="legend")
-    chart = _base(rows).mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
+    chart = chart_of(rows).mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
     chart = chart.encode(
-        color=_colour(comparison),
+        color=policy_colour(comparison),
         opacity=alt.when(pick).then(alt.value(0.95)).otherwise(alt.value(0.12)),
     ).add_params(pick)
     if not dashed:
         return chart
     dashes = [[1, 0], [8, 3], [3, 2], [10, 3, 2, 3]]
-    order = _order(comparison)
+    order = order_of(comparison)
     scale = alt.Scale(domain=order, range=[dashes[i % len(dashes)] for i in range(len(order))])
-    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(_legend("stroke")))
+    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(legend("stroke")))
 
 
 def _bars(comparison: Comparison, groups: Sequence[tuple[str, str, Stats]], statistic: str) -> list[dict[str, Any]]:
     """Return a row a bar: group, policy, value and its interval (seconds), and the value as text."""
-    labels = _labels(comparison)
+    labels = labels_of(comparison)
     rows: list[dict[str, Any]] = []
     for group, policy, stats in groups:
         value = getattr(stats, statistic)
         if value is None:
             continue
         interval = stats.ci95[statistic] if stats.ci95 else None
-        row = {"group": group, "policy": labels[policy], "value": _round(value), "text": seconds_text(value)}
+        row = {"group": group, "policy": labels[policy], "value": rounded(value), "text": seconds_text(value)}
         row["reach"] = row["value"]
         if interval is not None:
             row |= {
-                "low": _round(max(0.0, interval.low)),
-                "high": _round(interval.high),
-                "reach": max(row["value"], _round(interval.high)),
+                "low": rounded(max(0.0, interval.low)),
+                "high": rounded(interval.high),
+                "reach": max(row["value"], rounded(interval.high)),
             }
         rows.append(row)
     return rows
@@ -260,60 +252,16 @@ def _whiskers(base: alt.Chart, rows: Sequence[dict[str, Any]]) -> list[alt.Chart
 
 def _beyond(rows: Sequence[dict[str, Any]]) -> alt.Scale:
     """Return a scale with room for the words at the end of the longest bar."""
-    return alt.Scale(domain=[0, _round(1.15 * max(row["reach"] for row in rows)) or 1.0], nice=False)
-
-
-def _base(rows: list[dict[str, Any]]) -> alt.Chart:
-    """Return a chart of rows as they are: no frame, no limit, no names given by altair."""
-    return alt.Chart(alt.Data(values=rows))
-
-
-def _colour(comparison: Comparison, symbol: Literal["stroke", "square", "none"] = "stroke") -> alt.Color:
-    """Return the policies' colours, with a legend of strokes or squares or none."""
-    colours = policy_colours([summary.policy for summary in comparison.policies])
-    scale = alt.Scale(domain=_order(comparison), range=list(colours.values()))
-    return alt.Color("policy:N").scale(scale).legend(None if symbol == "none" else _legend(symbol))
-
-
-def _legend(symbol: Literal["stroke", "square"]) -> alt.Legend:
-    return alt.Legend(orient="top", title=None, symbolType=symbol, labelLimit=260)
+    return alt.Scale(domain=[0, rounded(1.15 * max(row["reach"] for row in rows)) or 1.0], nice=False)
 
 
 def _tooltips(name: str) -> list[alt.Tooltip]:
     return [alt.Tooltip("policy:N", title="Policy"), alt.Tooltip("text:N", title=name)]
 
 
-def _labels(comparison: Comparison) -> dict[str, str]:
-    return short_labels([summary.policy for summary in comparison.policies])
-
-
-def _order(comparison: Comparison) -> list[str]:
-    return list(_labels(comparison).values())
-
-
-def _of_seed(comparison: Comparison) -> str:
-    """Say which seed a curve is of, where there are several."""
-    if len(comparison.seeds) < 2 or not comparison.first:
-        return ""
-    return f"Of seed {next(iter(comparison.first.values())).seed}. "
-
-
 def _with_intervals(comparison: Comparison, caption: str) -> str:
     several = len(comparison.seeds) > 1
     return f"{caption} Mean over {len(comparison.seeds)} seeds with 95 % intervals." if several else caption
-
-
-def _time(unit: str | None) -> alt.X:
-    """Return the axis of time; without a unit the one below is meant, and it has no words."""
-    title = f"Time since the first arrival ({unit})" if unit else None
-    return alt.X("time:Q").title(title).scale(nice=False).axis(labels=unit is not None)
-
-
-def time_unit(span: float) -> tuple[str, float]:
-    """Return a unit in which the span (seconds) is a handy number, and its seconds."""
-    if span < 600:
-        return "s", 1.0
-    return ("min", 60.0) if span < 3 * 3600 else ("h", 3600.0)
 
 
 def _decade_text(decade: float) -> str:
@@ -330,8 +278,3 @@ def _lookup(names: dict[float, str]) -> str:
     for value, text in names.items():
         expression = f"abs(datum.value / {value!r} - 1) < 0.01 ? '{text}' : {expression}"
     return expression
-
-
-def _round(value: float) -> float:
-    """Return six significant digits: more cannot be seen."""
-    return float(f"{value:.6g}")

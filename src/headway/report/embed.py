@@ -10,7 +10,7 @@ from importlib.resources import files
 import altair as alt
 import vl_convert
 
-from headway.report.charts import Figure
+from headway.report.drawing import Figure
 from headway.report.fragments import chart_ids
 from headway.report.theme import CONFIG
 

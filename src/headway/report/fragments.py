@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.measure.comparison import Comparison
+from headway.report.columns import Column, Table
 from headway.report.labels import policy_colours, short_labels
 from headway.report.numbers import count_text
-from headway.report.tables import Column, Table, differences_table
+from headway.report.tables import differences_table
 
 if TYPE_CHECKING:
-    from headway.report.charts import Figure  # it imports altair, which takes long
+    from headway.report.drawing import Figure  # it imports altair, which takes long
 
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs|min|h)(?!\w))")
 _SHOWN_ELSEWHERE = ("headway", "command")
@@ -66,9 +67,11 @@ def table_html(table: Table) -> str:
         f'<th scope="col"{_classes(first=begin)}>{html.escape(column.name)}{_unit(column.unit)}</th>'
         for column, begin in zip(columns, begins, strict=True)
     )
-    labels, colours = short_labels(table.rows), table.colours or policy_colours(table.rows)
+    labels = short_labels(table.rows)
+    colours = table.colours or policy_colours(list(dict.fromkeys(table.rows)))
     rows = "\n".join(
-        f"<tr>{_policy(policy, labels[policy], colours[policy])}"
+        _block(table, row)
+        + f"<tr>{_policy(policy, labels[policy], colours[policy])}"
         + "".join(_cell(column, row, first=begin) for column, begin in zip(columns, begins, strict=True))
         + "</tr>"
         for row, policy in enumerate(table.rows)
@@ -146,6 +149,14 @@ def notes_section(notes: Sequence[str]) -> str:
 
 def _scrolling(head: str, body: str) -> str:
     return f'<div class="scroll"><table>\n<thead>\n{head}\n</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
+
+
+def _block(table: Table, row: int) -> str:
+    """Return a row that says what the rows below it are of, where a new block begins; its words stay in sight."""
+    if not table.blocks or (row > 0 and table.blocks[row] == table.blocks[row - 1]):
+        return ""
+    name = f"<span>{html.escape(table.blocks[row])}</span>"
+    return f'<tr class="block"><th scope="rowgroup" colspan="{len(table.columns) + 1}">{name}</th></tr>\n'
 
 
 def _policy(policy: str, label: str, colour: str) -> str:

@@ -12,7 +12,7 @@ import altair as alt
 
 from headway.measure.frontier import Frontier
 from headway.measure.memory_curve import Curve, Point
-from headway.report.charts import Figure
+from headway.report.drawing import Figure
 from headway.report.labels import rule_colours, short_labels
 from headway.report.numbers import rate_text
 

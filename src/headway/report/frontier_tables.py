@@ -9,10 +9,10 @@ from headway.measure.equal_use import Line, Rate, Ratio, evictions_at, ratio_at,
 from headway.measure.frontier import Frontier
 from headway.measure.intervals import Interval
 from headway.measure.memory_curve import Curve, Point
+from headway.report.columns import NO_VALUE, Column, Table
 from headway.report.frontier_words import RATE
 from headway.report.labels import rule_colours
 from headway.report.numbers import rate_text
-from headway.report.tables import NO_VALUE, Column, Table
 
 USES = 6  # columns of the tables at equal use
 APART = 2  # points from one to the next, in % of the cache

@@ -20,6 +20,7 @@ from headway.report.fragments import (
 )
 from headway.report.sentences import answer, question
 from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
+from headway.report.tenant_sections import tenant_sections
 
 _WAITING = (
     "From arrival until a request is first scheduled, of all requests that were. A quantile is a wait that "
@@ -59,9 +60,10 @@ def html_report(comparison: Comparison) -> str:
     from headway.report.charts import figures  # noqa: PLC0415
     from headway.report.life_chart import life_figure  # noqa: PLC0415
     from headway.report.page import page  # noqa: PLC0415
+    from headway.report.tenant_charts import tenant_figures  # noqa: PLC0415
 
     life = life_figure(comparison)
-    drawn = figures(comparison) + ([life] if life else [])
+    drawn, of_tenants = figures(comparison) + ([life] if life else []), tenant_figures(comparison)
     memory, refusals = memory_table(comparison), refusals_table(comparison)
     title = question(comparison)
     version = html.escape(str(comparison.settings.get("headway", "")))
@@ -75,6 +77,7 @@ def html_report(comparison: Comparison) -> str:
             figure_grid([figure for figure in drawn if figure.place != "wide"]),
             differences_section(comparison),
             section("Tokens", _TOKENS, table_html(tokens_table(comparison))),
+            *tenant_sections(comparison, of_tenants),
             section("Engine", _ENGINE, table_html(engine_table(comparison))),
             section("Refusals", _REFUSALS, table_html(refusals)) if refusals else "",
             section("Memory and agreement", _MEMORY, table_html(memory)) if memory else "",
@@ -84,7 +87,7 @@ def html_report(comparison: Comparison) -> str:
             f"</main>\n<footer>Made by Headway {version}</footer>",
         )
     )
-    return page(title, body, drawn)
+    return page(title, body, [*drawn, *of_tenants])
 
 
 def write_html(comparison: Comparison, path: Path | str) -> None:

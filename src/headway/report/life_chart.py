@@ -13,7 +13,7 @@ import polars as pl
 from headway.measure.comparison import Comparison
 from headway.measure.life import Piece, evictions, pieces
 from headway.measure.record import Followed, RunRecord
-from headway.report.charts import Figure, time_unit
+from headway.report.drawing import Figure, time_unit
 from headway.report.numbers import seconds_text
 
 _PHASES = {"decode": "#4477AA", "prefill": "#EE7733", "waiting": "#999999"}

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from importlib.resources import files
 
-from headway.report.charts import Figure
+from headway.report.drawing import Figure
 from headway.report.embed import charts_json, drawing_script
 
 # With this the browser itself loads nothing from anywhere. Vega compiles its expressions, hence "eval".

@@ -10,7 +10,8 @@ from typing import TypeVar
 import altair as alt
 
 from headway.measure.comparison import Comparison
-from headway.report.charts import Figure, figures
+from headway.report.charts import figures
+from headway.report.drawing import Figure
 from headway.report.files import write_whole
 from headway.report.sentences import question
 from headway.report.theme import CONFIG

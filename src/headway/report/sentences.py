@@ -11,6 +11,7 @@ from headway.measure.record import RunRecord
 from headway.measure.summary import Summary
 from headway.report.labels import short_labels
 from headway.report.numbers import count_text, list_text, percent_text, seconds_apart, seconds_text
+from headway.report.tenant_sentences import promises_kept
 
 SAME, SAME_SHARE = 1e-6, 5e-4
 """Waits closer than this (seconds, or as a share) are called the same."""
@@ -36,12 +37,13 @@ def question(comparison: Comparison) -> str:
 
 
 def answer(comparison: Comparison) -> str:
-    """Return the answer, in one to four sentences: who waits least, how sure that is, and what it costs."""
+    """Return the answer, in one to five sentences: who waits least, how sure that is, and what it costs."""
     known = [summary for summary in comparison.policies if summary.latency.wait.mean is not None]
     if not known:
         return "No request was started, so there is nothing to compare."
     sentences = [_alone(known[0])] if len(known) == 1 else _among(comparison, known)
-    return " ".join([*sentences, *_overload(comparison), *_turned_away(comparison), *_left(comparison)])
+    turned = [*_overload(comparison), *_turned_away(comparison), *_left(comparison)]
+    return " ".join([*sentences, *promises_kept(comparison), *turned])
 
 
 def _alone(summary: Summary) -> str:

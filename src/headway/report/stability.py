@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from headway.measure.stability import BINS, Floats, Stability
-from headway.report.charts import Figure
+from headway.report.drawing import Figure
 from headway.report.files import write_whole
 from headway.report.fragments import figure_grid, prose
 from headway.report.page import page

@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
 
 from headway.measure.comparison import Comparison
-from headway.measure.intervals import Interval
 from headway.measure.latency import CLASSES
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.summary import Summary
+from headway.report.columns import NO_VALUE, Column, Table, decimals, durations, percent, plain, unit
 from headway.report.labels import short_labels
-from headway.report.numbers import count_text
 
 REASONS = {"deadline": "Deadline", "unreachable": "Unreachable", "queue_full": "Queue full", "kv_capacity": "Memory"}
 """How reasons of rejection are called; others by themselves."""
-
-NO_VALUE = "\N{EN DASH}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of figures.
-
-    Attributes:
-        group: the measure, as in "Wait"; neighbours of one group share a head.
-        name: what of it, as in "P99".
-        unit: "s", "ms", "%", "tokens/s" or "".
-        cells: a text a row.
-        spread: half the 95 % interval as text a row; empty where there is none.
-        best: rows with the best value; empty where none is better than another.
-    """
-
-    group: str
-    name: str
-    unit: str
-    cells: tuple[str, ...]
-    spread: tuple[str, ...]
-    best: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of policies (specs) and columns of figures.
-
-    Attributes:
-        title: what is shown.
-        rows: specs of what the figures are of.
-        columns: the figures.
-        head: what a row is.
-        colours: by row; None takes the policies'.
-    """
-
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[Column, ...]
-    head: str = "policy"
-    colours: Mapping[str, str] | None = None
 
 
 def waiting_table(comparison: Comparison) -> Table:
@@ -92,17 +47,17 @@ def engine_table(comparison: Comparison) -> Table:
     """Return what the engine did: throughput, use of batch and KV cache, who got no answer, what was in vain."""
     policies = comparison.policies
     columns = [
-        _plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
-        _plain("Throughput", "Output", "tokens/s", [s.output_tokens_per_s for s in policies]),
-        _plain("Use", "Batch", "%", [_percent(s.batch_use) for s in policies]),
-        _plain("Use", "KV mean", "%", [_percent(s.kv.mean) for s in policies]),
-        _plain("Use", "KV peak", "%", [_percent(s.kv.peak) for s in policies]),
-        _plain("Use", "OOM", "", [s.kv.oom_events for s in policies]),
-        _plain("Requests", "Finished", "", [s.finished for s in policies]),
-        _plain("Requests", "Rejected", "", [s.rejected for s in policies]),
+        plain("Throughput", "All tokens", "tokens/s", [s.throughput_tokens_per_s for s in policies]),
+        plain("Throughput", "Output", "tokens/s", [s.output_tokens_per_s for s in policies]),
+        plain("Use", "Batch", "%", [percent(s.batch_use) for s in policies]),
+        plain("Use", "KV mean", "%", [percent(s.kv.mean) for s in policies]),
+        plain("Use", "KV peak", "%", [percent(s.kv.peak) for s in policies]),
+        plain("Use", "OOM", "", [s.kv.oom_events for s in policies]),
+        plain("Requests", "Finished", "", [s.finished for s in policies]),
+        plain("Requests", "Rejected", "", [s.rejected for s in policies]),
     ]
     if any(s.cache.hit_rate is not None for s in policies):
-        columns.append(_plain("Prefix cache", "Hit", "%", [_percent(s.cache.hit_rate) for s in policies]))
+        columns.append(plain("Prefix cache", "Hit", "%", [percent(s.cache.hit_rate) for s in policies]))
     patient = comparison.settings.get("patience") is not None
     for group, name, values, wanted in (
         ("Requests", "Cancelled", [s.cancelled for s in policies], patient),
@@ -110,7 +65,7 @@ def engine_table(comparison: Comparison) -> Table:
         ("Wasted", "Tokens", [s.wasted_tokens for s in policies], patient),
     ):
         if wanted or any(values):
-            columns.append(_plain(group, name, "", values))
+            columns.append(plain(group, name, "", values))
     return Table("Engine", _rows(comparison), tuple(columns))
 
 
@@ -123,13 +78,13 @@ def memory_table(comparison: Comparison) -> Table | None:
         known = [use for use in uses if use is not None]
         if len(known) == len(uses):
             columns += [
-                _plain("KV used", "mean", "%", [_percent(use.used_mean) for use in known]),
-                _plain("KV used", "max", "%", [_percent(use.used_max) for use in known]),
-                _plain("Required", "mean", "%", [_percent(use.future_required_mean) for use in known]),
-                _plain("Decode", "Steps", "", [use.decode_steps for use in known]),
-                _plain("Evictions", "Events", "", [use.eviction_events for use in known]),
-                _plain("Evictions", "Requests", "", [use.evicted_requests for use in known]),
-                _plain("Recomputed", "Tokens", "", [use.recomputed_tokens for use in known]),
+                plain("KV used", "mean", "%", [percent(use.used_mean) for use in known]),
+                plain("KV used", "max", "%", [percent(use.used_max) for use in known]),
+                plain("Required", "mean", "%", [percent(use.future_required_mean) for use in known]),
+                plain("Decode", "Steps", "", [use.decode_steps for use in known]),
+                plain("Evictions", "Events", "", [use.eviction_events for use in known]),
+                plain("Evictions", "Requests", "", [use.evicted_requests for use in known]),
+                plain("Recomputed", "Tokens", "", [use.recomputed_tokens for use in known]),
             ]
     if refusals_table(comparison) is None:  # where there are refusals, the agreement stands beside them
         columns += _agreement(comparison)
@@ -144,7 +99,7 @@ def refusals_table(comparison: Comparison) -> Table | None:
     policies = comparison.policies
     reasons = sorted({reason for one in policies for reason in one.refusals.by_reason})
     columns = [
-        _plain("Rejected", REASONS.get(reason, reason), "", [one.refusals.by_reason.get(reason, 0) for one in policies])
+        plain("Rejected", REASONS.get(reason, reason), "", [one.refusals.by_reason.get(reason, 0) for one in policies])
         for reason in reasons
     ]
     if reasons:
@@ -152,13 +107,13 @@ def refusals_table(comparison: Comparison) -> Table | None:
             comparison, "Told after", [(name.title(), _refusal, name) for name in ("p50", "p99", "max")]
         )
     if any(one.refusals.demoted for one in policies):
-        columns.append(_plain("Demoted", "Requests", "", [one.refusals.demoted for one in policies]))
+        columns.append(plain("Demoted", "Requests", "", [one.refusals.demoted for one in policies]))
     if not columns:
         return None
     agreement = _agreement(comparison)
     if agreement:
         served = [_served(one) for one in policies]
-        agreement.insert(1, _plain("Agreement", "Of finished", "%", [_percent(share) for share in served]))
+        agreement.insert(1, plain("Agreement", "Of finished", "%", [percent(share) for share in served]))
     return Table("Refusals", _rows(comparison), (*columns, *agreement))
 
 
@@ -168,8 +123,8 @@ def _agreement(comparison: Comparison) -> list[Column]:
     if len(services) < len(comparison.policies):
         return []
     return [
-        _plain("Agreement", "Met", "%", [_percent(one.attainment) for one in services]),
-        _plain("Goodput", "All tokens", "tokens/s", [one.goodput_tokens_per_s for one in services]),
+        plain("Agreement", "Met", "%", [percent(one.attainment) for one in services]),
+        plain("Goodput", "All tokens", "tokens/s", [one.goodput_tokens_per_s for one in services]),
     ]
 
 
@@ -182,11 +137,11 @@ def _served(summary: Summary) -> float | None:
 def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, str]]:
     """Return a row a pair of policies: pair, difference in mean wait, share, 95 % interval, verdict."""
     labels = short_labels(_rows(comparison))
-    unit, factor = _unit([pair.difference for pair in comparison.paired])
-    decimals = _decimals([pair.difference and pair.difference * factor for pair in comparison.paired])
+    name_of_unit, factor = unit([pair.difference for pair in comparison.paired])
+    places = decimals([pair.difference and pair.difference * factor for pair in comparison.paired])
 
     def text(value: float) -> str:
-        return _signed(value * factor, decimals)
+        return _signed(value * factor, places)
 
     rows: list[tuple[str, str, str, str, str]] = []
     for pair in comparison.paired:
@@ -196,11 +151,11 @@ def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, 
         share = NO_VALUE if pair.relative is None else f"{_signed(pair.relative * 100, 0)} %"
         bounds, verdict = NO_VALUE, "unknown"
         if pair.ci95 is not None:
-            bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {unit}"
+            bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {name_of_unit}"
             verdict = {True: "significant", False: "not significant", None: "one run"}[pair.significant]
             if pair.significant is None and pair.ci95.contains_zero:
                 verdict = "may be chance"
-        rows.append((name, f"{text(pair.difference)} {unit}", share, bounds, verdict))
+        rows.append((name, f"{text(pair.difference)} {name_of_unit}", share, bounds, verdict))
     return rows
 
 
@@ -220,61 +175,13 @@ def _class_wait(label: str) -> Callable[[Summary], Stats]:
     return lambda summary: summary.classes[label].wait if label in summary.classes else Stats()
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else share * 100
-
-
 def _durations(
     comparison: Comparison, group: str, wanted: Sequence[tuple[str, Callable[[Summary], Stats], str]]
 ) -> list[Column]:
-    """Return columns of durations in one unit, each from its name, what is measured and which statistic of it."""
-    columns = [(name, [of(summary) for summary in comparison.policies], statistic) for name, of, statistic in wanted]
-    unit, factor = _unit([getattr(one, statistic) for _, stats, statistic in columns for one in stats])
-    return [_duration(group, name, (unit, factor), stats, statistic) for name, stats, statistic in columns]
+    return durations(group, [(name, list(map(of, comparison.policies)), stat) for name, of, stat in wanted])
 
 
-def _duration(group: str, name: str, unit: tuple[str, float], stats: Sequence[Stats], statistic: str) -> Column:
-    """Return a column of durations; the lowest is the best."""
-    factor = unit[1]
-    values: list[float | None] = [getattr(one, statistic) for one in stats]
-    decimals = _decimals([None if value is None else value * factor for value in values])
-    shown = [None if value is None else round(value * factor, decimals) for value in values]
-    cells = tuple(NO_VALUE if value is None else f"{value:,.{decimals}f}" for value in shown)
-    spread = tuple(_spread(one.ci95[statistic] if one.ci95 else None, factor, decimals) for one in stats)
-    known = {value for value in shown if value is not None}
-    best = {row for row, value in enumerate(shown) if len(known) > 1 and value == min(known)}
-    return Column(group, name, unit[0], cells, spread, frozenset(best))
-
-
-def _plain(group: str, name: str, unit: str, values: Sequence[float | None]) -> Column:
-    """Return a column of counts, rates or per cents."""
-    decimals = 1 if unit == "%" else 0
-    cells = tuple(
-        NO_VALUE if value is None else f"{value:,.{decimals}f}" if unit else count_text(value) for value in values
-    )
-    return Column(group, name, unit, cells, ("",) * len(cells))
-
-
-def _unit(values: Sequence[float | None]) -> tuple[Literal["s", "ms"], float]:
-    """Return milliseconds where every value is below a second."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    return ("ms", 1000.0) if 0 < largest < 1 else ("s", 1.0)
-
-
-def _decimals(values: Sequence[float | None]) -> int:
-    """Return how many decimals show three digits of a column's largest value and one of its smallest."""
-    sizes = [abs(value) for value in values if value]
-    if not sizes:
-        return 0
-    decimals = 0 if max(sizes) >= 1000 else 1 if max(sizes) >= 100 else 2
-    return 3 if min(sizes) < 0.05 and decimals == 2 else decimals
-
-
-def _signed(value: float, decimals: int) -> str:
+def _signed(value: float, places: int) -> str:
     """Return a number with its sign, a true minus, which is as wide as a plus."""
-    shown = round(value, decimals)
-    return f"{shown:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}") if shown else f"{0:.{decimals}f}"
-
-
-def _spread(interval: Interval | None, factor: float, decimals: int) -> str:
-    return "" if interval is None else f"± {(interval.high - interval.low) / 2 * factor:,.{decimals}f}"
+    shown = round(value, places)
+    return f"{shown:+,.{places}f}".replace("-", "\N{MINUS SIGN}") if shown else f"{0:.{places}f}"

@@ -23,6 +23,7 @@ from headway.core.sequence import DECODING, FINISHED, OUTCOMES, REJECTED, Sequen
 from headway.simulate.memory_watch import MemoryWatch
 from headway.simulate.outcomes import Decoding, Outcomes
 from headway.simulate.patience import Patience
+from headway.simulate.work_log import WorkLog
 
 STEADY_AFTER = 1000  # finishes: by then a rule that learns from them has learnt
 STRIDE = 1024  # arrivals from one progress report, and one packing, to the next
@@ -45,6 +46,7 @@ class SimulatedEngine:
         steady_after: finishes after which the steady part of the run begins.
         clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
         patience: seconds without a token after which a client leaves; None for ever.
+        work: takes notes of the work done for each request; None keeps none.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -84,6 +86,8 @@ class SimulatedEngine:
         "scheduler",
         "timeline",
         "watch",
+        "work",
+        "work",
     )
 
     def __init__(
@@ -100,6 +104,7 @@ class SimulatedEngine:
         steady_after: int = STEADY_AFTER,
         clients: int | None = None,
         patience: float | None = None,
+        work: WorkLog | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -114,6 +119,7 @@ class SimulatedEngine:
         self.fast_forward = fast_forward and cost.steady
         self.sample_every = sample_every
         self.progress = progress
+        self.work = work
         self.block = scheduler.engine.decode_block
         self._pausing = scheduler.pauses
         self.emits = 1 if scheduler.engine.first_token == "prefill" else 0
@@ -155,7 +161,7 @@ class SimulatedEngine:
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
-        watching, undrained, patience = self.watch.watch_future, True, self.patience
+        watching, undrained, patience, work = self.watch.watch_future, True, self.patience, self.work
         pooled, ready_ends = isinstance(scheduler.engine, PooledEngine), self._ready_ends
         while True:
             now = self.now
@@ -188,12 +194,14 @@ class SimulatedEngine:
                 gap = span + (now - self._delivered)
                 if self._fresh:
                     self._first_decode(end, apart=pooled or now != self._delivered)
-                segments += (clock - 1, 1, gap, gap)
+                segments += (clock - 1, 1, gap, gap, end)
                 self._delivered = end
                 if due is not None:
                     finished = calendar.pop(clock)
             else:
                 clock -= 1
+            if work is not None:
+                work.filled(batch.chunks, end)
             if batch.joined or (pooled and batch.held):
                 self._join(batch.joined, clock, end, finished, self.emits)
                 if pooled:
@@ -358,6 +366,8 @@ class SimulatedEngine:
         first_token = self.outcomes.first_token
         if seq.generated:
             self._note_gap(row, now - self.outcomes.finish[row])  # where the evicted request left off
+            if self.work is not None:
+                self.work.returned(seq, now)
         else:
             first_token[row] = now
         if self._pausing and self.emits:
@@ -415,11 +425,13 @@ class SimulatedEngine:
         decode, prefill = scheduler.decodes * self.block, scheduler.quiet_chunk
         taken, end, first, last = self.cost.coast(now, limit, steps, decode, ledger.used, prefill)
         scheduler.advance(taken)
+        if prefill and self.work is not None:
+            self.work.filled_quietly(scheduler.partials[0], prefill, clock, taken)
         if prefill and self.patience is not None:
             self.patience.waste.filled([(scheduler.partials[0], prefill * taken)])
         if self._fresh:
             self._first_decode(now + first, apart=False)
-        self._segments += (clock, taken, first, last)
+        self._segments += (clock, taken, first, last, end)
         self.now = self._delivered = end
         if end >= self._sample_at:
             self._sample(now)
@@ -434,6 +446,8 @@ class SimulatedEngine:
             joined += 1
         if clock > joined:
             self._residence += (seq.id, joined, clock)
+        if self.work is not None:
+            self.work.stopped(seq, clock)
 
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""

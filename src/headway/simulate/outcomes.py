@@ -24,6 +24,6 @@ class Decoding:
     """The decode iterations, run-length coded, and who took part in them; see `measure.record`. Rows lie in line."""
 
     def __init__(self) -> None:
-        self.segments = array("d")  # clock, steps, first gap, last gap
+        self.segments = array("d")  # clock, steps, first gap, last gap, end
         self.residence = array("q")  # row, joined, left
         self.stray = array("d")  # row, gap of that request alone: see `measure.gaps`

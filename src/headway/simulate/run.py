@@ -30,10 +30,12 @@ from headway.measure.record import (
     Segments,
     Totals,
 )
+from headway.measure.work import Work
 from headway.policies.memory.oracle import Oracle
 from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER, STRIDE, SimulatedEngine
 from headway.simulate.follow import FollowingScheduler
+from headway.simulate.work_log import WorkLog, is_wanted
 from headway.workload.seeds import stream
 from headway.workload.trace import Trace
 
@@ -94,6 +96,7 @@ def simulate(
     scheduler = policy.build(engine, stream(seed, "memory"), make)
     if isinstance(scheduler.memory, Oracle):
         scheduler.memory.reveal(outputs)
+    work = WorkLog(engine.decode_block) if is_wanted(frame) else None
     host = SimulatedEngine(
         scheduler,
         _requests(frame, hashed=engine.prefix_cache is not None),
@@ -103,6 +106,7 @@ def simulate(
         sample_every=_sampling(trace, clients) if timeline else math.inf,
         fast_forward=fast_forward,
         watch_future=watch_future,
+        work=work,
         steady_after=steady_after,
         clients=clients,
         patience=patience,
@@ -134,6 +138,7 @@ def simulate(
         memory=memory,
         steady_memory=steady,
         followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
+        work=None if work is None else _work_of_ended(work.work(), ended),
     )
 
 
@@ -237,6 +242,7 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         text("tenant", "default"),
         text("class"),
         *map(promise, PROMISES),
+        pl.col("weight").fill_null(1.0) if "weight" in frame.columns else pl.lit(1.0).alias("weight"),
         pl.Series("arrival", host.arrivals[:rows]),
         seconds("start"),
         seconds("first_token"),
@@ -254,8 +260,8 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
 
 def segments_of(host: SimulatedEngine) -> Segments:
     """Return the decode iterations of a run."""
-    clock, steps, first, last = np.frombuffer(host.decoding.segments).reshape(-1, 4).T
-    return Segments(clock.astype(np.int64), steps.astype(np.int64), first.copy(), last.copy())
+    clock, steps, first, last, end = np.frombuffer(host.decoding.segments).reshape(-1, 5).T
+    return Segments(clock.astype(np.int64), steps.astype(np.int64), first.copy(), last.copy(), end.copy())
 
 
 def residence_of(host: SimulatedEngine) -> pl.DataFrame:
@@ -277,6 +283,16 @@ def _of_ended(table: pl.DataFrame, ended: pl.Series) -> pl.DataFrame:
     place = ended.cast(pl.Int64).cum_sum() - 1
     kept = table.filter(ended.gather(table["row"]))
     return kept.with_columns(place.gather(kept["row"]).alias("row"))
+
+
+def _work_of_ended(work: Work, ended: pl.Series) -> Work:
+    return Work(
+        chunks=_of_ended(work.chunks, ended),
+        fills=_of_ended(work.fills, ended),
+        stays=_of_ended(work.stays, ended),
+        returns=_of_ended(work.returns, ended),
+        block=work.block,
+    )
 
 
 def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame) -> Totals:
