@@ -156,7 +156,7 @@ def assert_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
     assert hit_tokens(fast) == hit_tokens(slow)
 
 
-@given(crowds(), COUNTING)
+@given(crowds() | pooled(crowds()), COUNTING)
 def test_invariant_9_where_decoding_changes_whose_turn_it_is(scenario: Scenario, order: str) -> None:
     fast = simulated(scenario, order, fast_forward=True)
     slow = simulated(scenario, order, fast_forward=False)
