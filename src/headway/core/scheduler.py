@@ -397,7 +397,7 @@ class Scheduler:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self.asked_at)
                 if self._order_counts:
-                    steps = min(steps, self.order.steady_for())
+                    steps = 0 if self.quiet_chunk else min(steps, self.order.steady_for())
             elif self._round_is_due():
                 return 0
             else:
