@@ -109,7 +109,25 @@ async def ask(http: httpx.AsyncClient, words: int, tokens: int, label: str | Non
     return Heard(first, time.perf_counter() - began, tokens, label or "")
 
 
-WORDS = "time year people way day man thing woman life child world school state family student group country".split()
+WORDS = [
+    "time",
+    "year",
+    "people",
+    "way",
+    "day",
+    "man",
+    "thing",
+    "woman",
+    "life",
+    "child",
+    "world",
+    "school",
+    "state",
+    "family",
+    "student",
+    "group",
+    "country",
+]
 
 
 async def closed(url: str, clients: int, each: int) -> float:

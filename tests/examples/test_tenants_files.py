@@ -13,9 +13,9 @@ from headway.core.engine import preset
 from tests.cli.conftest import Headway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(
-    path.name for path in EXAMPLES.glob("*.toml") if path.name not in ("engine.toml", "overload.toml", "serve.toml")
-)
+NO_TENANTS = ("engine", "serve", "small-steps", "four-slots")
+ELSEWHERE = ("overload", "long-prompt-beside-a-stream", "urgent-behind-long", *NO_TENANTS)
+FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.stem not in ELSEWHERE)
 A100, H100 = preset("a100-llama3-8b"), preset("h100-llama3-8b")
 
 
