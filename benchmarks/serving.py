@@ -109,7 +109,7 @@ async def ask(http: httpx.AsyncClient, words: int, tokens: int, label: str | Non
     return Heard(first, time.perf_counter() - began, tokens, label or "")
 
 
-WORDS = [
+WORDS = [f"word{number}" for number in range(50)]
     "time",
     "year",
     "people",
