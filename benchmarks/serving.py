@@ -110,24 +110,6 @@ async def ask(http: httpx.AsyncClient, words: int, tokens: int, label: str | Non
 
 
 WORDS = [f"word{number}" for number in range(50)]
-    "time",
-    "year",
-    "people",
-    "way",
-    "day",
-    "man",
-    "thing",
-    "woman",
-    "life",
-    "child",
-    "world",
-    "school",
-    "state",
-    "family",
-    "student",
-    "group",
-    "country",
-]
 
 
 async def closed(url: str, clients: int, each: int) -> float:

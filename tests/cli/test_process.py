@@ -20,7 +20,7 @@ if not Path(HEADWAY[0]).exists():
 
 def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen([*HEADWAY, *arguments], text=True, **pipes)  # noqa: S603 - our own command
+    return subprocess.Popen([*HEADWAY, *arguments], text=True, **pipes)
 
 
 def run(*arguments: str, given: str | None = None, **options: Any) -> tuple[int, str, str]:
@@ -78,7 +78,7 @@ ENTRY = "from headway_command import main; main()"
 def shell(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the entry point under sh, with its streams redirected."""
     command = f'exec "$0" -c "{ENTRY}" "$@" {redirection}'
-    return subprocess.run(  # noqa: S603 - our own command
+    return subprocess.run(
         ["/bin/sh", "-c", command, sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False
     )
 
@@ -112,7 +112,7 @@ sys.meta_path.insert(0, Press())
 
 
 def test_ctrl_c_while_it_loads(folder: Path):
-    ended = subprocess.run([sys.executable, "-c", PRESSED, "policies"], capture_output=True, text=True, check=False)  # noqa: S603
+    ended = subprocess.run([sys.executable, "-c", PRESSED, "policies"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "headway: interrupted\n")
 
 
@@ -120,7 +120,7 @@ def test_ctrl_c_while_it_loads(folder: Path):
 def test_out_of_memory_is_one_line(folder: Path):
     limit = "ulimit -v 1000000;"  # a workload of 100 million arrivals takes 800 MB for these alone
     command = f'{limit} exec "$0" -c "{ENTRY}" simulate qba-paper --limit 100000000'
-    ended = subprocess.run(  # noqa: S603 - our own command
+    ended = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable], capture_output=True, text=True, timeout=120, check=False
     )
     assert (ended.returncode, ended.stdout) == (1, "")

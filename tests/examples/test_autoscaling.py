@@ -13,7 +13,7 @@ from tests.docs.blocks import ROOT, blocks
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    done = subprocess.run(  # noqa: S603 - our own example
+    done = subprocess.run(
         [sys.executable, ROOT / "examples" / "autoscaling.py"], capture_output=True, text=True, timeout=300, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -21,7 +21,7 @@ ENGINE = EXAMPLES / "engine.toml"
 
 
 def test_own_order_runs_as_a_script(tmp_path: Path):
-    done = subprocess.run(  # noqa: S603 - our own example
+    done = subprocess.run(
         [sys.executable, EXAMPLES / "own_order.py"],
         cwd=tmp_path,
         env=os.environ | {"POLARS_FMT_MAX_COLS": "10"},

@@ -346,7 +346,7 @@ def run(body: str, cache: Path, stderr: int = subprocess.PIPE, **environment: st
         except KeyboardInterrupt:
             sys.exit(130)
         """
-    return subprocess.Popen(  # noqa: S603 - lines of this file
+    return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code).replace("BODY", body)],
         env={**os.environ, "HEADWAY_CACHE": str(cache.parent), **environment},
         stdout=subprocess.PIPE,

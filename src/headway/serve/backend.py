@@ -87,7 +87,6 @@ class Backend(Protocol):
         slots: sequences that it holds at most.
         budget: positions that it computes at most in one iteration.
         context: tokens of one sequence at most.
-        vocabulary: of the model.
     """
 
     name: str
@@ -95,7 +94,11 @@ class Backend(Protocol):
     slots: int
     budget: int
     context: int
-    vocabulary: Vocabulary
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Text to tokens and back."""
+        ...
 
     def open(self, slot: int, sampling: Sampling) -> None:
         """A sequence takes a slot; its draws begin, and go on over evictions until `close`."""
