@@ -22,7 +22,7 @@ def test_help_has_an_example_and_json(headway: Headway, command: str, flag: str)
 
 
 def test_the_commands_are_those_of_the_issue(headway: Headway):
-    assert COMMANDS == ["compare", "simulate", "frontier", "trace", "policies", "engines", "workloads"]
+    assert COMMANDS == ["compare", "simulate", "frontier", "why", "trace", "policies", "engines", "workloads"]
     listed = headway("--help").out
     for command in COMMANDS:
         assert f" {command} " in listed

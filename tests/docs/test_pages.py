@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from headway.cli.main import app
 from headway.cli.policies import KINDS
 from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.spec import parameters
+from headway.measure.why import why
 from headway.studies.frontier import frontier
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
@@ -182,6 +184,15 @@ def test_every_path_of_the_json_of_frontier_is_explained():
     once = re.compile(r"^curves\[\]\.points\[\]\.(whole|steady)\..*")
     real = {once.sub(r"curves[].points[].\1", path) if once.match(path) else path for path in paths(found.to_dict())}
     assert said == real
+
+
+def test_every_path_of_the_json_of_why_is_explained():
+    said = set(table((DOCS / "commands" / "why.md").read_text().partition("## JSON")[2]))
+    record = headway.simulate(headway.workload("qba-paper(n=400)"), "fcfs", "qba-paper", journal=True)
+    assert record.journal is not None
+    tolds = [why(record.journal, str(row)).to_dict() for row in range(400)]
+    real = {path for told in tolds for path in paths(json.loads(json.dumps({"request": "0", "policies": [told]})))}
+    assert said == {path for path in real if not any(other.startswith(f"{path}[]") for other in real)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

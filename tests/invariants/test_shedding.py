@@ -50,8 +50,13 @@ class Kept(RecordingScheduler):
 
 
 def scheduler(scenario: Scenario, order: str, rule: str) -> Kept:
-    spec = SORTS.sub(r"\1(threshold=20, \2)", order).replace(", )", ")")  # predictions may be numbers here
-    return Kept(scenario.engine, *Policy.of(spec, shedding=rule, eviction=scenario.eviction).rules(scenario.engine))
+    chosen = Policy.of(with_threshold(order), shedding=rule, eviction=scenario.eviction)
+    return Kept(scenario.engine, *chosen.rules(scenario.engine))
+
+
+def with_threshold(order: str) -> str:
+    """The order, such that it can tell from a number whether an answer will be long."""
+    return SORTS.sub(r"\1(threshold=20, \2)", order).replace(", )", ")")
 
 
 def simulated(

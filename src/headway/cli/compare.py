@@ -28,6 +28,7 @@ from headway.cli.options import (
     EvictOption,
     HtmlOption,
     ImagesOption,
+    JournalOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -55,6 +56,7 @@ from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_comparison
 from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
+from headway.measure.journal_file import journal_file, journal_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.shares import Shares
@@ -99,6 +101,7 @@ def compare(
     html: HtmlOption = None,
     requests: RequestsOption = None,
     tenants: TenantsOption = None,
+    journal: JournalOption = None,
 ) -> None:
     """Run policies side by side on the same requests.
 
@@ -108,6 +111,7 @@ def compare(
         "--json": json_output(json),
         "--html": output("--html", html),
         "--requests": output("--requests", requests, (".csv", ".parquet")),
+        "--journal": output("--journal", journal, (".parquet",)),
     }
     chosen = policy or DEFAULT_POLICIES
     check_apart((source, tenants, engine, *own_files(chosen)), outputs)
@@ -126,10 +130,13 @@ def compare(
     agreement = None if sla is None else Sla.parse(sla)
     clients, patience = checked_clients(clients, patience, ("--clients", "--patience"))
     rows: list[pl.DataFrame] = []
+    journals: list[pl.DataFrame] = []
 
     def keep(record: RunRecord) -> None:
         if requests is not None:
             rows.append(request_frame(record))
+        if record.journal is not None:
+            journals.append(journal_frame(record.journal))
 
     with interruptible(), own_orders(chosen), progress_bar("simulating") as progress:
         comparison = run_comparison(
@@ -145,18 +152,21 @@ def compare(
             patience=patience,
             seeds=read_seeds(seed, seeds),
             follow=html is not None,
+            journal=journal is not None,
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
             each=keep,
         )
     with interruptible(WHILE_WRITING):
-        _deliver(comparison, outputs, rows)
+        _deliver(comparison, outputs, rows, journals)
     end_if_partial(partial=comparison.partial)
 
 
-def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame]) -> None:
+def _deliver(
+    comparison: Comparison, outputs: dict[str, Path | None], rows: list[pl.DataFrame], journals: list[pl.DataFrame]
+) -> None:
     """Write what was asked for; print tables unless the JSON goes to standard output."""
-    json, html, requests = outputs.values()
+    json, html, requests, journal = outputs.values()
     written: list[Path] = []
     try:
         if json is not None:
@@ -169,6 +179,10 @@ def _deliver(comparison: Comparison, outputs: dict[str, Path | None], rows: list
         if requests is not None:
             _write_rows(pl.concat(rows), requests)
             written.append(requests)
+        if journal is not None:
+            with writing(journal):
+                write_whole(journal, journal_file(journals))
+            written.append(journal)
         if json != STANDARD_OUTPUT:
             print_comparison(comparison, out)
     finally:

@@ -15,6 +15,7 @@ from headway.cli.frontier import frontier
 from headway.cli.policies import policies
 from headway.cli.simulate import simulate
 from headway.cli.trace import trace
+from headway.cli.why import why
 from headway.cli.workloads import workloads
 from headway.core.errors import HeadwayError, InvalidInput
 
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, trace, policies, engines, workloads):
+for command in (compare, simulate, frontier, why, trace, policies, engines, workloads):
     app.command()(command)
 
 

@@ -207,6 +207,21 @@ RequestsOption = Annotated[
     str | None,
     typer.Option("--requests", metavar="FILE", help="Write a row a request (.csv or .parquet).", show_default=False),
 ]
+JournalOption = Annotated[
+    str | None,
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="Write what kept waiting requests out (.parquet), for 'headway why'.",
+        show_default=False,
+    ),
+]
+RunSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", parser=_whole_number, metavar="S", help="The seed of the run.", show_default="the first in the file"
+    ),
+]
 
 
 def read_seeds(first: int, count: int) -> range:

@@ -12,6 +12,7 @@ from headway.cli.options import (
     EngineOption,
     HtmlOption,
     ImagesOption,
+    JournalOption,
     JsonOption,
     LengthsOption,
     LimitOption,
@@ -70,6 +71,7 @@ def simulate(
     html: HtmlOption = None,
     requests: RequestsOption = None,
     tenants: TenantsOption = None,
+    journal: JournalOption = None,
 ) -> None:
     """Run one policy.
 
@@ -100,4 +102,5 @@ def simulate(
         tenants=tenants,
         clients=clients,
         patience=patience,
+        journal=journal,
     )

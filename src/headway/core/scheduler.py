@@ -49,6 +49,9 @@ class Scheduler:
         recomputed: prompt positions that were filled again after an eviction.
         cache: blocks of prompts that are kept; None where the engine keeps none.
         asked_at: boundary, in seconds, at which the order last had the word.
+        refused: whom memory refused in the last round of admission, the first after the round's last admission but
+            one; None if nobody.
+        refused_last: whom it refused last, in the last round in which it refused anybody.
         quiet_chunk: prompt positions in each of the iterations that `quiet` has just counted.
         quiet_until: time, in seconds, at and after which none of them may start.
         quiet_open: an arrival may end them; otherwise nobody could be admitted, whoever comes, and what arrives
@@ -111,6 +114,8 @@ class Scheduler:
         "quiet_until",
         "ready",
         "recomputed",
+        "refused",
+        "refused_last",
         "residents",
         "shedding",
         "waiting",
@@ -158,6 +163,8 @@ class Scheduler:
         self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
         self.asked_at: float = 0.0  # when the order last had the word
+        self.refused: Sequence | None = None
+        self.refused_last: Sequence | None = None
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
         self._blocked: bool = False
         self._listen(order, memory)
@@ -271,7 +278,7 @@ class Scheduler:
             if not batch.chunks:
                 return batch
         if self._share is not None and (self.partials or pausing):
-            self._share.owe(1, batch.prefill_positions)
+            self._share.owe(1, self._share.granted(batch.prefill_positions, batch.decode_positions))
         if pool and (self.ready or len(batch.joined) > self._decode_slots - self.decodes):
             batch.held, batch.joined = batch.joined, []  # at the next boundary the order says who goes first
         batch.context = used = ledger.used
@@ -378,7 +385,7 @@ class Scheduler:
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
             if self._share is not None:
-                steps = min(steps, self._share.due_in(chunk))
+                steps = min(steps, self._share.due_in(self._share.granted(chunk, growth)))
                 if steps < 1:
                     return 0
             open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
@@ -435,7 +442,7 @@ class Scheduler:
             ledger.unfilled -= filled
             self.prefill_positions += filled
             if self._share is not None:
-                self._share.owe(steps, chunk)
+                self._share.owe(steps, self._share.granted(chunk, decoded))
             if seq.evictions:
                 self._count_again(seq, filled)
         if self._order_rested:
@@ -477,7 +484,7 @@ class Scheduler:
     def _decode_in_slots(self, batch: Batch, now: float, ending: Items[tuple[Sequence, int]]) -> None:
         """Give free decode slots to those whose prompt is filled, and let everybody with a slot decode."""
         while True:
-            if self.ready:
+            if self.ready and self.decodes < self._decode_slots:
                 self._resume(batch)
             if not self.decodes:
                 return
@@ -669,6 +676,7 @@ class Scheduler:
         self._last_round = self.ledger.clock
         self.asked_at = now
         self._blocked = False
+        self.refused = None
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents
         if self._memory_looks:
             memory.round_begins(ledger)
@@ -680,9 +688,11 @@ class Scheduler:
             if seq is None:
                 # Where prompts took some of the space, a choosy order may name another one in the next iteration.
                 self._blocked = (refused is None or memory.steady) and not (order.choosy and batch.chunks)
+                self.refused = None if refused is None else self.refused
                 return
             if residents and not memory.fits(seq, ledger):
-                refused = seq
+                self.refused = seq if refused is None else self.refused
+                refused = self.refused_last = seq
                 continue
             refused = None
             if seq.state == DEMOTED:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from headway.measure.journal import RunJournal
 from headway.measure.memory import MemoryUse
 from headway.measure.work import Work
 
@@ -175,6 +176,7 @@ class RunRecord:
         followed: the memory of the request that was to be followed; None if there was none.
         work: which work was done for whom, where the requests name tenants or promise something; None elsewhere.
         partial: it was interrupted; requests that had not ended are missing.
+        journal: what kept waiting requests out, where that was asked for.
     """
 
     policy: str
@@ -197,3 +199,4 @@ class RunRecord:
     steady_memory: MemoryUse | None = None
     work: Work | None = None
     followed: Followed | None = None
+    journal: RunJournal | None = None

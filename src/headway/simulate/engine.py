@@ -16,6 +16,7 @@ from collections.abc import Sequence as Items
 from headway.core.batch import Batch
 from headway.core.cost import CostModel
 from headway.core.errors import HeadwayError
+from headway.core.journal import Journal
 from headway.core.pools import PooledEngine
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
@@ -47,6 +48,7 @@ class SimulatedEngine:
         clients: that send the requests, each its next one when its last one has ended; None for arrivals as given.
         patience: seconds without a token after which a client leaves; None for ever.
         work: takes notes of the work done for each request; None keeps none.
+        journal: note what kept waiting requests out.
         progress: told how many requests have arrived, now and then.
     """
 
@@ -76,6 +78,7 @@ class SimulatedEngine:
         "fast_forward",
         "finished",
         "idle",
+        "journal",
         "now",
         "outcomes",
         "outputs",
@@ -105,6 +108,7 @@ class SimulatedEngine:
         clients: int | None = None,
         patience: float | None = None,
         work: WorkLog | None = None,
+        journal: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.scheduler = scheduler
@@ -129,6 +133,7 @@ class SimulatedEngine:
         self.arrived: int = 0
         self.outcomes = Outcomes(len(outputs))
         self.watch = MemoryWatch(scheduler, outputs, watch_future=watch_future)
+        self.journal = Journal(scheduler) if journal else None
         self._mark_at: int = steady_after  # finishes at which the steady part begins
         self.finished: int = 0
         self.decoding = Decoding()
@@ -161,7 +166,8 @@ class SimulatedEngine:
         scheduler, arrivals, calendar, segments = self.scheduler, self.arrivals, self._calendar, self._segments
         ledger, plan, complete, seconds = scheduler.ledger, scheduler.plan, scheduler.complete, self.cost.seconds
         fast_forward, blocks = self.fast_forward, self.block > 1
-        watching, undrained, patience, work = self.watch.watch_future, True, self.patience, self.work
+        watching, undrained, patience = self.watch.watch_future, True, self.patience
+        work, journal = self.work, self.journal
         pooled, ready_ends = isinstance(scheduler.engine, PooledEngine), self._ready_ends
         while True:
             now = self.now
@@ -178,6 +184,8 @@ class SimulatedEngine:
             batch = plan(now, self._ending(due)) if blocks and (due or ready_ends) else plan(now)
             if batch.evicted or batch.ended:
                 self._set_back(batch)
+            if journal is not None and not (scheduler.partials and scheduler.partials[0] is journal.filling):
+                journal.planned(now, batch)
             if pooled and batch.resumed:
                 self._resume(batch.resumed, clock - 1, now)
                 due = calendar.get(clock)
@@ -280,6 +288,8 @@ class SimulatedEngine:
         self.decoding.residence.fromlist(self._residence)
         self._segments.clear()
         self._residence.clear()
+        if self.journal is not None:
+            self.journal.pack()
 
     def _wait(self, now: float) -> bool:
         """Nothing to run: go to the next arrival, or to the time when the policy's answer may change."""
@@ -429,6 +439,11 @@ class SimulatedEngine:
             self.work.filled_quietly(scheduler.partials[0], prefill, clock, taken)
         if prefill and self.patience is not None:
             self.patience.waste.filled([(scheduler.partials[0], prefill * taken)])
+        journal = self.journal
+        if journal is not None and (
+            scheduler.partials[0] is not journal.filling if prefill else journal.settled is not (scheduler.waiting > 0)
+        ):
+            journal.rested(now)
         if self._fresh:
             self._first_decode(now + first, apart=False)
         self._segments += (clock, taken, first, last, end)
@@ -452,6 +467,8 @@ class SimulatedEngine:
     def _set_back(self, batch: Batch) -> None:
         """The plan evicted or ended some sequences before this iteration."""
         self.watch.evicted(batch.evicted)
+        if self.journal is not None:
+            self.journal.unsettle()
         for seq in batch.evicted + batch.ended:
             self._unbook(seq)
         for seq in batch.ended:  # an evicted one may run again already, where nobody else was left

@@ -21,6 +21,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import OUTCOMES
 from headway.core.spec import number, whole
 from headway.measure.gaps import largest_gaps
+from headway.measure.journal import Rules, RunJournal
 from headway.measure.record import (
     OUTCOME_SCHEMA,
     PROMISES,
@@ -55,6 +56,7 @@ def simulate(
     follow: int | None = None,
     clients: int | None = None,
     patience: float | None = None,
+    journal: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -73,6 +75,7 @@ def simulate(
             loop); arrivals are then theirs. None takes the trace's.
         patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
             after which a client leaves and its request is cancelled; None for ever.
+        journal: note what kept waiting requests out, for `why`; costs a few per cent of the time.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -110,6 +113,7 @@ def simulate(
         steady_after=steady_after,
         clients=clients,
         patience=patience,
+        journal=journal,
         progress=progress,
     )
     with _collector_at_rest():
@@ -139,6 +143,7 @@ def simulate(
         steady_memory=steady,
         followed=scheduler.life() if isinstance(scheduler, FollowingScheduler) else None,
         work=None if work is None else _work_of_ended(work.work(), ended),
+        journal=_journal(host, policy, outcomes, seed),
     )
 
 
@@ -293,6 +298,28 @@ def _work_of_ended(work: Work, ended: pl.Series) -> Work:
         returns=_of_ended(work.returns, ended),
         block=work.block,
     )
+
+
+def _journal(host: SimulatedEngine, policy: Policy, outcomes: pl.DataFrame, seed: int) -> RunJournal | None:
+    """Return what kept waiting requests out, where that was noted."""
+    if host.journal is None:
+        return None
+    engine, reserve = host.scheduler.engine, policy.shares.reserve
+    rules = Rules(
+        order=policy.order_spec if reserve is None else f"{policy.order_spec}, reserve {reserve}",
+        memory=str(policy.memory_on(engine)),
+        shedding=str(policy.shedding),
+        eviction=str(policy.eviction),
+        engine=engine.name,
+        slots=engine.slots,
+        partial_prompts=engine.partial_prompts or engine.max_sequences,
+        token_budget=engine.token_budget,
+        prompt_positions=engine.prompt_space(0),
+        decode_slots=engine.decode_slots,
+        admission_interval=engine.admission_interval,
+        kv_tokens=engine.kv_capacity,
+    )
+    return RunJournal.of(policy.name, seed, rules, outcomes, host.journal)
 
 
 def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame) -> Totals:

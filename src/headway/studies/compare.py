@@ -49,6 +49,7 @@ def compare(
     patience: float | None = None,
     seeds: Sequence[int] = (0,),
     follow: bool = False,
+    journal: bool = False,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
     each: Callable[[RunRecord], None] | None = None,
@@ -72,6 +73,7 @@ def compare(
         seeds: a workload or seeded trace is drawn once for each, and every policy gets the same requests (paired).
         follow: run the first seed once more where a request was evicted, to note the memory of the one that was
             evicted most often; the report draws it.
+        journal: keep in every record what kept waiting requests out.
         command: what repeats this comparison, for the report.
         progress: told now and then the share that is done, in 0..1.
         each: given every run's record as it comes.
@@ -105,7 +107,9 @@ def compare(
     notes += [*_promise_notes(chosen, first), *once]
     settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
     builder = ComparisonBuilder(settings, notes, agreement)
-    run = partial(simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience)
+    run = partial(
+        simulate, engine=profile, watch_future=bool(rules), clients=clients, patience=patience, journal=journal
+    )
 
     def prepared() -> Iterator[Run]:
         for seed in runs:
