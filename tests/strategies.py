@@ -32,21 +32,22 @@ ORDERS = st.sampled_from(
         "qba(k=2, gamma=0.2, refused=oldest-that-fits)",
         "qba(k=2, gamma=0.5, reference=queue)",
         "shortest-work(aging=3)",
-    ]
-)
-SHARING = st.sampled_from(
-    [
         "fair-share",
         "fair-share(inner=psf, w_in=0)",
         "fair-share(inner=qba(k=1, gamma=0.3), charge=predicted)",
         "fair-share(charge=admission)",
         "fair-share(lift=waiting, w_out=0.5)",
+    ]
+)
+BY_SLACK = st.sampled_from(
+    [
         "least-slack",
         "least-slack(alpha=0, band=0.1)",
         "least-slack(alpha=2, model=linear(c0=0.01, prefill=0.001, decode=0.001))",
         "fair-share(inner=least-slack(band=0.1), nesting=slack-first)",
         "fair-share(inner=least-slack(band=inf), nesting=slack-first)",
         "fair-share(inner=least-slack)",
+        "fair-share(inner=least-slack, charge=predicted)",
         "combined(chunk=9, band=0.05)",
         "combined(chunk=9, band=0.05, ties=cache)",
     ]
@@ -61,6 +62,9 @@ BY_CACHE = st.sampled_from(
         "combined(chunk=60, band=inf, ties=cache)",
     ]
 )
+COUNTING = st.sampled_from(
+    ["fair-share", "fair-share(w_in=3, w_out=0.5)", "fair-share(charge=predicted)", "fair-share(inner=shortest-work())"]
+)  # whose turn it is changes as requests decode
 EVICTION = st.sampled_from(["last-admitted", "last-admitted", "least-computed", "longest-remaining"])
 PROMPT_FIT = ["prompt-fit(safety=0.5)", "prompt-fit(safety=0.7)", "prompt-fit(safety=1)"]
 MEMORY = [
@@ -210,3 +214,29 @@ def scenarios(
     return Scenario(
         engine, requests, outputs, leaving, draw(EVICTION), draw(shares_for(engine)), draw(clients), draw(patience)
     )
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Scenario:
+    """Tenants that wait for memory while others decode and long prompts grow by a few positions at a time."""
+    engine = EngineProfile(
+        name="crowded",
+        token_budget=draw(st.integers(10, 60)),
+        max_sequences=draw(st.integers(2, 10)),
+        kv_tokens=draw(st.integers(100, 400)),
+        cost=Piecewise(1.0, 0.0, 0),
+        decode_block=draw(st.sampled_from([1, 1, 3])),
+        chunk_cap=draw(st.sampled_from([1, 2, 5])),
+        memory=draw(st.sampled_from(["conservative", "prompt-fit(safety=0.7)"])),
+    )
+    arrival = 0.0
+    requests: list[Request] = []
+    outputs: list[int] = []
+    for row in range(draw(st.integers(15, 30))):
+        arrival += draw(st.sampled_from([0.0, 0.0, 0.0, 3.0, 20.0]))
+        tenant, weight = draw(st.sampled_from(TENANTS))
+        prompt, output = draw(st.sampled_from([1, 3, 60, 90])), draw(st.sampled_from([1, 7, 25, 60]))
+        predicted = draw(st.sampled_from([None, 5, 20.5]))
+        requests.append(Request(row, arrival, prompt, output, predicted, tenant, None, 0, None, weight))
+        outputs.append(output)
+    return Scenario(engine, requests, outputs, [])

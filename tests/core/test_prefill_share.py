@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,3 +76,24 @@ def test_a_prompt_beside_decodes_gets_its_share() -> None:
         scheduler.complete(batch, now + 1.0)
     assert 4850 <= prompts <= 5050  # it is owed the first iteration only after four
     assert 35 <= paused <= 40  # 100 p + 20 (1 - p) = 50 at p = 3/8
+
+
+@pytest.mark.parametrize(("decodes", "pauses"), [(1, range(1)), (8, range(1)), (10, range(10, 51))])
+def test_a_capped_prompt_makes_decodes_pause_only_where_that_helps_it(decodes: int, pauses: range) -> None:
+    """It may take 20 of 100 positions: beside up to eight decodes of 9 it gets them without any pause, beside ten half.
+
+    And where decodes pause, they do so for an iteration at a time, though the prompt never gets its share of a half.
+    """
+    engine = EngineProfile("x", 100, 20, 10**6, Piecewise(1.0, 0.0), decode_block=9, chunk_cap=20)
+    scheduler = Scheduler(engine, Fcfs(), PromptFit(1), Shedding(), Eviction(), Fraction(1, 2))
+    for row in range(decodes):
+        scheduler.submit(Request(row, 0.0, 1), 0.0)
+    scheduler.complete(scheduler.plan(0.0), 1.0)
+    scheduler.submit(Request(decodes, 1.0, 10_000), 1.0)
+    decoded: list[bool] = []
+    for now in range(1, 101):
+        batch = scheduler.plan(float(now))
+        decoded.append(batch.decodes > 0)
+        scheduler.complete(batch, now + 1.0)
+    assert decoded.count(False) in pauses
+    assert all(one or other for one, other in pairwise(decoded))

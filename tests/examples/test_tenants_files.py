@@ -13,7 +13,8 @@ from headway.core.engine import preset
 from tests.cli.conftest import Headway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.name not in ("engine.toml", "overload.toml"))
+ELSEWHERE = ("engine", "overload", "long-prompt-beside-a-stream", "small-steps", "urgent-behind-long", "four-slots")
+FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.stem not in ELSEWHERE)
 A100, H100 = preset("a100-llama3-8b"), preset("h100-llama3-8b")
 
 

@@ -47,6 +47,10 @@ class Both(Order):
         self.order = order
         self.model = model
 
+    def attach(self, engine: EngineProfile) -> None:
+        self.model.attach(engine)
+        self.order.attach(engine)
+
     def push(self, seq: Sequence, now: float) -> bool:
         self.model.push(seq, now)
         return self.order.push(seq, now)
@@ -75,6 +79,14 @@ class Both(Order):
     def remove(self, seq: Sequence) -> None:
         self.model.remove(seq)
         self.order.remove(seq)
+
+    def gone(self, seq: Sequence) -> None:
+        self.model.gone(seq)
+        self.order.gone(seq)
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        self.model.ran(batch, now, seconds)
+        self.order.ran(batch, now, seconds)
 
     def steady_until(self, now: float) -> float:
         return self.order.steady_until(now)
@@ -297,7 +309,9 @@ class Observer(Scheduler):
     """
 
     def __init__(self, engine: EngineProfile, order: Order, model: Model, memory: MemoryRule, safety: str) -> None:
-        super().__init__(engine, Both(order, model), memory, Keep(), Eviction())
+        both = Both(order, model)
+        both.attach(engine)
+        super().__init__(engine, both, memory, Keep(), Eviction())
         self.books = Books(engine, model, math.floor(Fraction(safety) * engine.kv_capacity))
 
     def submit(self, request: Request, now: float) -> Sequence:

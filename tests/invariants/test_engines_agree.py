@@ -16,7 +16,20 @@ from headway.simulate.run import residence_of, segments_of, stray_of
 from headway.testing.naive import NaiveEngine
 from headway.testing.recording import RecordingScheduler
 from headway.testing.stepping import SteppingHost
-from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, pooled, scenarios
+from tests.strategies import (
+    BY_CACHE,
+    BY_SLACK,
+    CLIENTS,
+    COUNTING,
+    MEMORY,
+    NOBODY,
+    ORDERS,
+    PATIENCE,
+    Scenario,
+    crowds,
+    pooled,
+    scenarios,
+)
 
 
 def policy(scenario: Scenario, order: str) -> Policy:
@@ -105,17 +118,17 @@ OF_CLIENTS = scenarios(memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY 
 POOLED = pooled(OF_CLIENTS)
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS | BY_SLACK)
 def test_invariant_9_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
     assert_fast_forward_equals_steps(scenario, order)
 
 
-@given(OF_CLIENTS, ORDERS | SHARING)
+@given(OF_CLIENTS, ORDERS | BY_SLACK)
 def test_invariant_9_with_clients(scenario: Scenario, order: str) -> None:
     assert_fast_forward_equals_steps(scenario, order)
 
 
-@given(POOLED, ORDERS | SHARING)
+@given(POOLED, ORDERS | BY_SLACK)
 def test_invariant_9_with_pools(scenario: Scenario, order: str) -> None:
     assert_fast_forward_equals_steps(scenario, order)
 
@@ -143,17 +156,25 @@ def assert_fast_forward_equals_steps(scenario: Scenario, order: str) -> None:
     assert hit_tokens(fast) == hit_tokens(slow)
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING, st.booleans())
+@given(crowds() | pooled(crowds()), COUNTING)
+def test_invariant_9_where_decoding_changes_whose_turn_it_is(scenario: Scenario, order: str) -> None:
+    fast = simulated(scenario, order, fast_forward=True)
+    slow = simulated(scenario, order, fast_forward=False)
+    assert fast.scheduler.plans == slow.scheduler.plans
+    assert same(list(fast.outcomes.finish), list(slow.outcomes.finish))
+
+
+@given(scenarios(memory=MEMORY), ORDERS | BY_SLACK, st.booleans())
 def test_simulated_engine_equals_the_naive_one(scenario: Scenario, order: str, fast_forward: bool) -> None:
     assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
 
 
-@given(OF_CLIENTS, ORDERS | SHARING, st.booleans())
+@given(OF_CLIENTS, ORDERS | BY_SLACK, st.booleans())
 def test_simulated_engine_equals_the_naive_one_with_clients(scenario: Scenario, order: str, fast_forward: bool) -> None:
     assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
 
 
-@given(POOLED, ORDERS | SHARING, st.booleans())
+@given(POOLED, ORDERS | BY_SLACK, st.booleans())
 def test_simulated_engine_equals_the_naive_one_with_pools(scenario: Scenario, order: str, fast_forward: bool) -> None:
     assert_simulated_equals_naive(scenario, order, fast_forward=fast_forward)
 
@@ -182,17 +203,17 @@ def assert_simulated_equals_naive(scenario: Scenario, order: str, *, fast_forwar
     assert hit_tokens(host) == other.cached_positions
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS | BY_SLACK)
 def test_invariant_7_live_plans_equal_simulated_ones(scenario: Scenario, order: str) -> None:
     assert_live_equals_simulated(scenario, order)
 
 
-@given(OF_CLIENTS, ORDERS | SHARING)
+@given(OF_CLIENTS, ORDERS | BY_SLACK)
 def test_invariant_7_with_clients(scenario: Scenario, order: str) -> None:
     assert_live_equals_simulated(scenario, order)
 
 
-@given(POOLED, ORDERS | SHARING)
+@given(POOLED, ORDERS | BY_SLACK)
 def test_invariant_7_with_pools(scenario: Scenario, order: str) -> None:
     assert_live_equals_simulated(scenario, order)
 
@@ -208,7 +229,7 @@ def assert_live_equals_simulated(scenario: Scenario, order: str) -> None:
 CANCELLED_SOME = scenarios(cancels=True, memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY | PATIENCE)
 
 
-@given(CANCELLED_SOME | pooled(CANCELLED_SOME), ORDERS | SHARING)
+@given(CANCELLED_SOME | pooled(CANCELLED_SOME), ORDERS | BY_SLACK)
 def test_live_host_with_cancels_equals_the_naive_engine(scenario: Scenario, order: str) -> None:
     live = stepping(scenario, order)
     other = naive(scenario, order)
@@ -233,7 +254,7 @@ def test_engines_agree_on_what_is_cached(scenario: Scenario, order: str) -> None
     assert hit_tokens(live) == hit_tokens(fast)
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS | BY_SLACK)
 @settings(max_examples=25)
 def test_invariant_4_same_input_same_result(scenario: Scenario, order: str) -> None:
     first, second = (simulated(scenario, order, fast_forward=True) for _ in range(2))

@@ -11,12 +11,13 @@ from headway.simulate.engine import SimulatedEngine
 from headway.testing.naive import NaiveEngine
 from headway.testing.stepping import SteppingHost
 from tests.policies.models import MODELS
-from tests.strategies import ORDERS, Scenario, scenarios
+from tests.strategies import COUNTING, ORDERS, Scenario, crowds, scenarios
 
 
 def brute_force(scenario: Scenario, order: str) -> NaiveEngine:
     spec = parse_spec(order)
     model, memory = MODELS[spec.name](**spec.arguments), Policy.of(order).rules(scenario.engine)[1]
+    model.attach(scenario.engine)
     engine = NaiveEngine(
         scenario.engine, model, memory, scenario.requests, scenario.outputs, scenario.engine.cost, scenario.cancels
     )
@@ -26,6 +27,15 @@ def brute_force(scenario: Scenario, order: str) -> NaiveEngine:
 
 @given(scenarios(), ORDERS, st.booleans())
 def test_simulated_engine_and_orders_equal_the_brute_force(scenario: Scenario, order: str, fast_forward: bool) -> None:
+    check(scenario, order, fast_forward=fast_forward)
+
+
+@given(crowds(), COUNTING)
+def test_the_same_where_decoding_changes_whose_turn_it_is(scenario: Scenario, order: str) -> None:
+    check(scenario, order, fast_forward=True)
+
+
+def check(scenario: Scenario, order: str, *, fast_forward: bool) -> None:
     arrivals = [request.arrival for request in scenario.requests]
     scheduler = Policy.of(order).build(scenario.engine)
     host = SimulatedEngine(

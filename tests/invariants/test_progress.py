@@ -13,7 +13,7 @@ from headway.core.scheduler import Scheduler
 from headway.core.sequence import FINISHED, REJECTED, Sequence
 from headway.policies.policy import Policy
 from headway.testing.stepping import SteppingHost
-from tests.strategies import MEMORY, ORDERS, SHARING, Scenario, pooled, scenarios
+from tests.strategies import BY_SLACK, MEMORY, ORDERS, Scenario, pooled, scenarios
 
 
 class Watched(Scheduler):
@@ -52,7 +52,7 @@ def run(scenario: Scenario, order: str, **sizes: int) -> Watched:
 EVICTING = scenarios(eviction=True, memory=MEMORY)
 
 
-@given(EVICTING | pooled(EVICTING), ORDERS | SHARING)
+@given(EVICTING | pooled(EVICTING), ORDERS | BY_SLACK)
 def test_every_admitted_request_makes_progress(scenario: Scenario, order: str) -> None:
     """All that fit alone finish, whatever the memory rule, the eviction rule and the block size."""
     run(scenario, order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -20,8 +21,8 @@ from headway.testing.stepping import SteppingHost
 from tests.strategies import COSTS, MEMORY, ORDERS, Scenario, scenarios
 
 RULES = ["reject", "reject(safety=1)", "demote", "demote(safety=2)", "queue-cap(requests=2)", "queue-cap(tokens=90)"]
-OTHERS = ("least-slack", "combined", "fair-share")
-EVERY = ORDERS | st.sampled_from(OTHERS)
+EVERY = ORDERS | st.sampled_from(["least-slack", "combined"])
+SORTS = re.compile(r"\b(psf|aa|qba)\b(?:\((.*?)\))?")  # orders that tell short requests from long ones
 SECONDS = st.none() | st.sampled_from([0.02, 0.1, 0.5, 2.0, 10.0])
 
 
@@ -55,9 +56,7 @@ def scheduler(scenario: Scenario, order: str, rule: str) -> Kept:
 
 def with_threshold(order: str) -> str:
     """The order, such that it can tell from a number whether an answer will be long."""
-    if order == "psf":
-        return "psf(threshold=20)"
-    return order if order.startswith(("fcfs", "shortest", *OTHERS)) else f"{order.rstrip(')')}, threshold=20)"
+    return SORTS.sub(r"\1(threshold=20, \2)", order).replace(", )", ")")
 
 
 def simulated(

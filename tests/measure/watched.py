@@ -19,7 +19,7 @@ from headway.policies.policy import Policy
 from headway.simulate import run as running
 from headway.simulate.engine import SimulatedEngine
 from headway.workload.trace import Trace
-from tests.strategies import SHARING, engines, shares_for
+from tests.strategies import BY_SLACK, ORDERS, engines, shares_for
 
 ROUNDING = 1e-9
 
@@ -144,7 +144,7 @@ def runs(draw: st.DrawFn) -> Watched:
     }
     dtypes = dict.fromkeys((*PROMISES, "weight"), pl.Float64)
     frame = pl.DataFrame(columns, schema_overrides={**dtypes, "tenant": pl.String})
-    policy = draw(st.sampled_from(["fcfs", "psf"]) | SHARING)
+    policy = draw(ORDERS | BY_SLACK)
     evict = draw(st.sampled_from(["last-admitted", "least-computed"]))
     chosen = Policy.of(policy, eviction=evict, shares=draw(shares_for(engine)))
     patience = draw(st.none() | st.sampled_from([0.02, 0.3]))

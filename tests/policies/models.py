@@ -6,12 +6,16 @@ while memory keeps refusing (`tries`); everything else follows from that list.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from decimal import Decimal
 
+from headway.core.batch import Batch
+from headway.core.engine import EngineProfile
 from headway.core.rules import Order
 from headway.core.sequence import Sequence
+from headway.core.spec import Spec
 
 
 class Model(Order):
@@ -174,10 +178,150 @@ class ShortestWorkModel(Model):
         return seq.request.prompt_tokens + (predicted if isinstance(predicted, int | float) else 0)
 
 
+@dataclasses.dataclass
+class Stay:
+    """One request from an admission to the next eviction or end, in positions."""
+
+    seq: Sequence
+    paid: int = 0  # decode positions that were predicted
+    prompt: int = 0
+    decoded: int = 0
+    tokens: int | None = None  # when it began to decode; None before
+    over: bool = False
+
+    @property
+    def charged(self) -> int:
+        return self.decoded if self.over else max(self.paid, self.decoded)
+
+
+class Tenant:
+    """All that ever happened to a tenant."""
+
+    def __init__(self, inner: Model) -> None:
+        self.inner = inner
+        self.weight = 1.0
+        self.stays: list[Stay] = []
+        self.start = 0.0  # its time when it was last lifted or its weight changed, and the charges before
+        self.before = (0, 0, 0)
+
+    def charges(self) -> tuple[int, int, int]:
+        """Admissions, prompt and decode positions."""
+        admissions = len({stay.seq for stay in self.stays})
+        return admissions, sum(stay.prompt for stay in self.stays), sum(stay.charged for stay in self.stays)
+
+    def restart(self, time: float) -> None:
+        self.start = time
+        self.before = self.charges()
+
+    @property
+    def active(self) -> bool:
+        return bool(self.inner.line or self.inner.came_back) or any(not stay.over for stay in self.stays)
+
+
+class FairShareModel(Model):
+    """Sums up what every tenant was charged, from its first request on, whenever it needs a time."""
+
+    def __init__(
+        self,
+        inner: str | Spec = "fcfs",
+        charge: str = "iteration",
+        lift: str = "active",
+        w_in: float = 1.0,
+        w_out: float = 2.0,
+    ) -> None:
+        super().__init__()
+        self.inner = inner if isinstance(inner, Spec) else Spec(inner)
+        self.charge, self.lift, self.w_in, self.w_out = charge, lift, w_in, w_out
+        self.tenants: dict[str, Tenant] = {}
+        self.floor = 0.0
+
+    def attach(self, engine: EngineProfile) -> None:
+        self.block = engine.decode_block
+        self.emitted = 1 if engine.first_token == "prefill" else 0
+
+    def tenant(self, seq: Sequence) -> Tenant:
+        name = seq.request.tenant
+        if name not in self.tenants:
+            self.tenants[name] = Tenant(MODELS[self.inner.name](**self.inner.arguments))
+        return self.tenants[name]
+
+    def time(self, tenant: Tenant) -> float:
+        admissions, prompt, decoded = (now - then for now, then in zip(tenant.charges(), tenant.before, strict=True))
+        units = admissions if self.charge == "admission" else self.w_in * prompt + self.w_out * decoded
+        return tenant.start + units / tenant.weight
+
+    def level(self) -> float:
+        if self.lift == "waiting":
+            return min((self.time(tenant) for tenant in self.tenants.values() if tenant.inner.line), default=-math.inf)
+        active = [self.time(tenant) for tenant in self.tenants.values() if tenant.active]
+        return max(self.floor, min(active, default=self.floor))
+
+    def tries(self, now: float) -> list[Sequence]:
+        waiting = [tenant for tenant in self.tenants.values() if tenant.inner.line]
+        if not waiting:
+            return []
+        oldest = {tenant: tenant.inner.sorted_line()[0] for tenant in waiting}
+        turn = min(waiting, key=lambda one: (self.time(one), oldest[one].arrival, oldest[one].ticket))
+        return turn.inner.tries(now)
+
+    def push(self, seq: Sequence, now: float) -> bool:
+        tenant = self.tenant(seq)
+        if tenant.weight != seq.request.weight:
+            tenant.restart(self.time(tenant))
+            tenant.weight = seq.request.weight
+        if not tenant.inner.line and self.level() > self.time(tenant):
+            tenant.restart(self.level())
+        tenant.inner.push(seq, now)
+        return super().push(seq, now)
+
+    def back(self, seq: Sequence, now: float) -> None:
+        self.tenant(seq).inner.back(seq, now)
+        super().back(seq, now)
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        tenant = self.tenant(seq)
+        if seq.evictions == 0:
+            self.floor = max(self.floor, self.time(tenant))
+        stay = Stay(seq)
+        if self.charge == "predicted" and isinstance(seq.request.predicted, int | float):
+            stay.paid = max(math.ceil(seq.request.predicted) - seq.generated - self.emitted, 0)
+        tenant.stays.append(stay)
+        tenant.inner.admitted(seq, now)
+        super().remove(seq)
+
+    def prefilled(self, seq: Sequence, now: float) -> None:
+        self.tenant(seq).inner.prefilled(seq, now)
+
+    def remove(self, seq: Sequence) -> None:
+        self.tenant(seq).inner.remove(seq)
+        super().remove(seq)
+
+    def stay(self, seq: Sequence) -> Stay:
+        return next(stay for stay in self.tenant(seq).stays if stay.seq is seq and not stay.over)
+
+    def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        if batch.decodes:
+            for tenant in self.tenants.values():
+                for stay in tenant.stays:
+                    if stay.tokens is not None and not stay.over:
+                        stay.decoded += self.block
+        for seq, positions in batch.chunks:
+            first, last = seq.filled - positions, seq.filled
+            self.stay(seq).prompt += len([place for place in range(first, last) if place >= seq.computed])
+        for seq in batch.joined:
+            self.stay(seq).tokens = seq.generated + self.emitted
+
+    def gone(self, seq: Sequence) -> None:
+        stay = self.stay(seq)
+        stay.decoded = 0 if stay.tokens is None else seq.generated - stay.tokens
+        stay.over = True
+
+
 MODELS: dict[str, Callable[..., Model]] = {
     "fcfs": FcfsModel,
     "psf": ShortFirstModel,
     "aa": AggressiveAgingModel,
     "qba": QuotaAgingModel,
     "shortest-work": ShortestWorkModel,
+    "fair-share": FairShareModel,
 }

@@ -157,7 +157,7 @@ def test_what_is_cached_is_not_charged(charge: str) -> None:
     SteppingHost(scheduler, requests, [2, 2, 2], ENGINE.cost).run()
     order = scheduler.order
     assert isinstance(order, FairShare)
-    charged = {name: account.prefilled for name, account in order.times.accounts.items()}
+    charged = {name: account.prefilled for name, account in order.accounts.items()}
     assert charged == {"a": 31 + 1, "b": 11}
     assert sum(charged.values()) == scheduler.prefill_positions
 
@@ -175,4 +175,4 @@ def test_a_prompt_that_was_lost_is_not_charged_whatever_the_cache_still_has() ->
     assert scheduler.prefill_positions == 50 + 44 + 8
     order = scheduler.order
     assert isinstance(order, FairShare)
-    assert order.times.accounts["b"].prefilled == 44 + 1
+    assert order.accounts["b"].prefilled == 44 + 1

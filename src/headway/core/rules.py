@@ -133,7 +133,10 @@ class Order:
         return math.inf
 
     def steady_for(self) -> int:
-        """For how many quiet iterations from now do the last answers hold? Asked where iterations change them."""
+        """For how many quiet iterations from now do the last answers hold? Asked where iterations change them.
+
+        In these everybody decodes and no prompt grows; where one does, the order is asked at every boundary.
+        """
         raise NotImplementedError
 
 

@@ -278,7 +278,7 @@ class Scheduler:
             if not batch.chunks:
                 return batch
         if self._share is not None and (self.partials or pausing):
-            self._share.owe(1, batch.prefill_positions)
+            self._share.owe(1, self._share.granted(batch.prefill_positions, batch.decode_positions))
         if pool and (self.ready or len(batch.joined) > self._decode_slots - self.decodes):
             batch.held, batch.joined = batch.joined, []  # at the next boundary the order says who goes first
         batch.context = used = ledger.used
@@ -385,7 +385,7 @@ class Scheduler:
             if steps < 1 or len(self.partials) > 1 or self._prefill_first:
                 return 0
             if self._share is not None:
-                steps = min(steps, self._share.due_in(chunk))
+                steps = min(steps, self._share.due_in(self._share.granted(chunk, growth)))
                 if steps < 1:
                     return 0
             open_ = self._sheds or (open_ and chunk < space and self._partial_limit > 1)
@@ -397,7 +397,7 @@ class Scheduler:
             if self._blocked:
                 self.quiet_until = self.order.steady_until(self.asked_at)
                 if self._order_counts:
-                    steps = min(steps, self.order.steady_for())
+                    steps = 0 if self.quiet_chunk else min(steps, self.order.steady_for())
             elif self._round_is_due():
                 return 0
             else:
@@ -442,7 +442,7 @@ class Scheduler:
             ledger.unfilled -= filled
             self.prefill_positions += filled
             if self._share is not None:
-                self._share.owe(steps, chunk)
+                self._share.owe(steps, self._share.granted(chunk, decoded))
             if seq.evictions:
                 self._count_again(seq, filled)
         if self._order_rested:

@@ -188,8 +188,10 @@ class NaiveEngine:
                 return False
             self._admit(self.most_prompt, chunks)
         if self.prefill_share and (self._partials() or pausing):
-            used = Fraction(sum(tokens for _, tokens in chunks), engine.token_budget)
-            self.owed = min(max(self.owed + self.prefill_share - used, Fraction(0)), self.prefill_share * SHARE_WINDOW)
+            given = Fraction(sum(tokens for _, tokens in chunks), engine.token_budget)
+            if given + Fraction(sum(tokens for _, tokens in decoding), engine.token_budget) < 1:
+                given = Fraction(1)  # prompts took all that they could
+            self.owed = min(max(self.owed + self.prefill_share - given, Fraction(0)), self.prefill_share * SHARE_WINDOW)
         self._run(decoding, chunks)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from headway.core.batch import Batch
 from headway.core.engine import EngineProfile
@@ -10,13 +11,14 @@ from headway.core.errors import InvalidSpec
 from headway.core.rules import Order
 from headway.core.sequence import Sequence
 from headway.core.spec import Spec, build, choice, number
+from headway.policies.order.account import Account
+from headway.policies.order.charges import CHARGES, FOR_EVER
 from headway.policies.order.heads import Heads
 from headway.policies.order.least_slack import LeastSlack
 from headway.policies.order.plain import PLAIN_ORDERS
-from headway.policies.order.virtual_time import FOR_EVER, Account, VirtualTime
+from headway.policies.order.virtual_time import VirtualTime
 
 NESTINGS = ("tenant-first", "slack-first")
-CHARGES = ("iteration", "admission", "predicted")
 LIFTS = ("active", "waiting")
 
 
@@ -24,10 +26,10 @@ class FairShare(Order):
     """Which tenant has received least for its weight? Its requests go first, in an order of its own.
 
     Every iteration charges a tenant for the work done for it, prompt and decode positions by their weights; never for
-    what an eviction makes the engine compute again. A tenant that returns from idling starts level with the least of
-    the active ones: debt is kept, credit is dropped. A request that memory refuses blocks the others, so that two
-    tenants with work waiting never differ by more than twice the largest that one step can charge. Cost: O(log
-    tenants) an admission, O(1) an iteration.
+    what an eviction makes the engine compute again. A tenant that begins to wait starts level with the least of the
+    active ones, and never below the level at which requests were last started: debt is kept, credit is dropped. A
+    request that memory refuses blocks the others, whoever they belong to, so that the service of two tenants with work
+    waiting never differs by more than a bound. Cost: O(log tenants) an admission, O(1) an iteration.
     Source: Deadline-Aware Batching and Tenant Fairness; Fairness in Serving Large Language Models (OSDI 2024).
 
     Args:
@@ -54,59 +56,58 @@ class FairShare(Order):
     ) -> None:
         super().__init__()
         spec = inner if isinstance(inner, Spec) else Spec(inner)
-        self.make_inner: Callable[[], Order] = lambda: build(spec, PLAIN_ORDERS, "inner order")
-        self._model = self.make_inner()
-        self.choosy = self._model.choosy
+        made = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
+        self.make_inner: Callable[[], Order] = partial(type(made), **spec.arguments)
+        self.choosy = made.choosy
+        self.slack: LeastSlack | None = made if isinstance(made, LeastSlack) else None  # of all tenants together
         self.slack_first = choice("nesting", nesting, NESTINGS) == "slack-first"
-        if self.slack_first and not isinstance(self._model, LeastSlack):
+        if self.slack_first and self.slack is None:
             raise InvalidSpec(f"nesting=slack-first needs inner=least-slack(...), got inner={spec}")
-        self.heads = Heads(self._model.band if isinstance(self._model, LeastSlack) else 0.0)
-        self._by_cache = isinstance(self._model, LeastSlack) and self._model.by_cache
-        charge = choice("charge", charge, CHARGES)
-        self.times = VirtualTime(
-            number("w_in", w_in, 0, 1e6),
-            number("w_out", w_out, 0, 1e6),
-            by_admission=charge == "admission",
-            predicted=charge == "predicted",
-            lift_waiting=choice("lift", lift, LIFTS) == "waiting",
+        self.accounts: dict[str, Account] = {}
+        self.charge = CHARGES[choice("charge", charge, tuple(CHARGES))](
+            number("w_in", w_in, 0, 1e6), number("w_out", w_out, 0, 1e6), self.accounts
         )
+        self.times = VirtualTime(self.charge, lift_waiting=choice("lift", lift, LIFTS) == "waiting")
+        self.heads = Heads(self.times)
         self._engine: EngineProfile | None = None
         self._cached: Callable[[Sequence], int] | None = None
-        self._answer: Account | None = None  # whose turn it was when last asked
+        self._turn: Account | None = None  # whose turn it was when last asked; None where more than one was asked
 
     def attach(self, engine: EngineProfile) -> None:
         """Learn the engine's sizes."""
         self._engine = engine
-        self.times.attach(engine)
-        self._model.chunk_cap = self.chunk_cap
-        self._model.attach(engine)
+        self.charge.attach(engine)
+        if self.slack is not None:
+            self.slack.chunk_cap = self.chunk_cap
+            self.slack.attach(engine)
 
     def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
         """Keep it for the tenants' orders."""
         self._cached = cached
+        if self.slack is not None:
+            self.slack.attach_cache(cached)
 
     def push(self, seq: Sequence, now: float) -> bool:
-        """Join the tenant's queue."""
+        """Join the tenant's queue; the next candidate may change if it was empty, or if it is the tenant's turn."""
         account = self.account(seq)
-        contends = account.waiting > 0
+        waited = account.waiting > 0
         self.times.arrived(seq, account)
-        changes = account.order.push(seq, now)
-        if self.slack_first:
-            return self.heads.renew(account) or self._by_cache
-        return changes or not contends
+        ahead = account.order.push(seq, now)
+        if self.slack is not None and self.slack_first:
+            return self.heads.renew(account) or self.slack.by_cache
+        return not waited or (ahead and (self._turn is None or self._turn is account))
 
     def candidate(self, now: float, space: int, refused: Sequence | None) -> Sequence | None:
-        """Ask the order of the tenant that has received least; where it names nobody, that of the next one."""
-        times = self.times
-        if self.slack_first:
-            return None if refused is not None else self.heads.choose(space, times)
-        self._answer = account = times.least()
+        """Ask the order of the tenant that has received least; where nothing of it fits, that of the next one."""
+        if self.slack is not None and self.slack_first:
+            return None if refused is not None else self._by_urgency(self.slack, space)
+        self._turn = account = self.times.least()
         if account is None:
             return None
         seq = account.order.candidate(now, space, refused)
-        if seq is not None or refused is not None:
-            return seq
-        return self._next_tenant(account, now, space)
+        if seq is None and refused is None and self.slack is not None:
+            return self._next_tenant(self.slack, now, space)
+        return seq
 
     def admitted(self, seq: Sequence, now: float) -> None:
         """It starts: its tenant has one request less waiting."""
@@ -144,61 +145,72 @@ class FairShare(Order):
             self.heads.renew(account)
 
     def gone(self, seq: Sequence) -> None:
-        """It runs no more: settle what it decoded."""
+        """It runs no more: settle what it was charged."""
         account = self.account(seq)
         self.times.gone(seq, account)
         account.order.gone(seq)
 
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
         """Charge an iteration, and let what the tenants' orders share learn from it."""
-        self.times.ran(batch)
-        self._model.ran(batch, now, seconds)
+        self.charge.ran(batch)
+        if self.slack is not None:
+            self.slack.ran(batch, now, seconds)
 
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """Charge quiet iterations."""
-        self.times.rested(steps, filling, positions)
+        self.charge.rested(steps, filling, positions)
 
     def steady_until(self, now: float) -> float:
         """The order of the tenant whose turn it is may change its mind with time."""
-        account = self._answer
-        return super().steady_until(now) if account is None else account.order.steady_until(now)
+        return super().steady_until(now) if self._turn is None else self._turn.order.steady_until(now)
 
     def steady_for(self) -> int:
         """Whose turn it is changes as soon as what runs has been charged past another tenant's time."""
-        if self.slack_first:
-            return 0 if self.heads.several else FOR_EVER
+        if self.returned:
+            return FOR_EVER  # whoever returns goes first, and was refused
+        if self.slack_first and not self.heads.several:
+            return FOR_EVER
         account = self.times.least()
         if account is None:
             return FOR_EVER
-        return self.times.steady_for(account) if account is self._answer else 0
+        return self.times.steady_for(account) if account is self._turn else 0
 
     def account(self, seq: Sequence) -> Account:
         """Return the account of a request's tenant, a new one for a new tenant."""
-        name = seq.request.tenant
-        account = self.times.accounts.get(name)
+        account = self.accounts.get(seq.request.tenant)
         if account is None:
             order = self.make_inner()
             order.chunk_cap = self.chunk_cap
-            if isinstance(order, LeastSlack) and isinstance(self._model, LeastSlack):
-                order.outlook = self._model.outlook  # one iteration model for all
+            if isinstance(order, LeastSlack) and self.slack is not None:
+                order.join(self.slack)
             if self._engine is not None:
                 order.attach(self._engine)
             if self._cached is not None:
                 order.attach_cache(self._cached)
-            account = self.times.accounts[name] = Account(len(self.times.accounts), order)
+            account = self.accounts[seq.request.tenant] = Account(len(self.accounts), order)
         return account
 
-    def _next_tenant(self, first: Account, now: float, space: int) -> Sequence | None:
-        """Ask the other tenants in order of their times, since the first one's order names nobody now."""
-        self._answer = None  # it may change with whatever made that order decline
-        aside: list[Account] = []
-        seq: Sequence | None = None
-        account: Account | None = first
-        while seq is None and account is not None:
-            aside.append(account)
-            self.times.set_aside(account)
-            account = self.times.least()
-            seq = None if account is None else account.order.candidate(now, space, None)
-        for one in aside:
-            self.times.contend_again(one)
-        return seq
+    def _by_urgency(self, slack: LeastSlack, space: int) -> Sequence | None:
+        """Choose between the tenants with a fitting request within the band of the most urgent one that fits."""
+        self._turn = None
+        first = slack.most_urgent(space)
+        chosen = None if first is None else self.heads.choose(space, first[0] + slack.band)
+        if first is None or chosen is None:
+            return None
+        self._turn, entry = chosen
+        order = self._turn.order
+        if slack.by_cache and isinstance(order, LeastSlack):
+            return order.first_within(space, first[0] + slack.band)
+        return entry[4]
+
+    def _next_tenant(self, slack: LeastSlack, now: float, space: int) -> Sequence | None:
+        """Ask one tenant after the other, since nothing of the first one fits; no need where nothing fits at all."""
+        self._turn = None  # it may change with whatever made that order decline
+        if slack.most_urgent(space) is None:
+            return None
+        in_turn = self.times.in_turn()
+        try:
+            answers = (account.order.candidate(now, space, None) for account in in_turn)
+            return next((seq for seq in answers if seq is not None), None)
+        finally:
+            in_turn.close()

@@ -52,6 +52,7 @@ class LeastSlack(Order):
         self.band = number("band", band, 0, math.inf)
         self.by_cache = choice("ties", ties, TIES) == "cache"
         self.outlook: Outlook | None = None
+        self._whole: LeastSlack | None = None
         self._given = _given(model)
         self._cached: Callable[[Sequence], int] = lambda _: 0  # without a cache
         self._index = NeedIndex(1)
@@ -72,6 +73,11 @@ class LeastSlack(Order):
     def attach_cache(self, cached: Callable[[Sequence], int]) -> None:
         """Learn whom to ask what is cached."""
         self._cached = cached
+
+    def join(self, whole: LeastSlack) -> None:
+        """Be one of several such orders: learn with the others, and let `whole` answer for all of them together."""
+        self.outlook = whole.outlook
+        self._whole = whole
 
     def push(self, seq: Sequence, now: float) -> bool:
         """Rank a request by the promise that is nearest."""
@@ -146,7 +152,10 @@ class LeastSlack(Order):
 
     def _enter(self, seq: Sequence) -> None:
         seq.mark += 1
-        self._index.push(min(seq.prompt, self._largest), self.key(seq), seq)
+        need, key = min(seq.prompt, self._largest), self.key(seq)
+        self._index.push(need, key, seq)
+        if self._whole is not None:
+            self._whole._index.push(need, key, seq)
         self._line.append((seq, self._version))
 
     def _renew(self) -> None:
