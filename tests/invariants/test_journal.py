@@ -20,7 +20,7 @@ from headway.testing.stepping import SteppingHost
 from tests.invariants.test_shedding import EVERY, promised, with_threshold
 from tests.invariants.test_shedding import RULES as SHEDDING
 from tests.invariants.walked import Seconds, WalkedScheduler, walk
-from tests.strategies import BY_CACHE, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, SHARING, Scenario, pooled, scenarios
+from tests.strategies import BY_CACHE, BY_SLACK, CLIENTS, MEMORY, NOBODY, ORDERS, PATIENCE, Scenario, pooled, scenarios
 
 RULES = Rules("order", "memory", "keep", "eviction", "random", 1, 1, 1, 1, 1, 1, 1)
 TINY = 1e-7  # seconds: below that, adding up in another order may make a part of nothing
@@ -110,17 +110,17 @@ OF_CLIENTS = scenarios(memory=MEMORY, clients=NOBODY | CLIENTS, patience=NOBODY 
 POOLED = pooled(OF_CLIENTS)
 
 
-@given(scenarios(memory=MEMORY), ORDERS | SHARING)
+@given(scenarios(memory=MEMORY), ORDERS | BY_SLACK)
 def test_a_journal_says_what_a_walk_says(scenario: Scenario, order: str) -> None:
     assert_told_as_walked(scenario, policy(scenario, order))
 
 
-@given(OF_CLIENTS, ORDERS | SHARING)
+@given(OF_CLIENTS, ORDERS | BY_SLACK)
 def test_with_clients(scenario: Scenario, order: str) -> None:
     assert_told_as_walked(scenario, policy(scenario, order))
 
 
-@given(POOLED, ORDERS | SHARING)
+@given(POOLED, ORDERS | BY_SLACK)
 def test_with_pools(scenario: Scenario, order: str) -> None:
     assert_told_as_walked(scenario, policy(scenario, order))
 
@@ -147,7 +147,7 @@ def test_a_journal_says_the_same_with_and_without_fast_forward(scenario: Scenari
             assert large(parts(wait)) == about(parts(same))
 
 
-@given(OF_CLIENTS | POOLED, ORDERS | SHARING)
+@given(OF_CLIENTS | POOLED, ORDERS | BY_SLACK)
 def test_a_journal_changes_nothing(scenario: Scenario, order: str) -> None:
     chosen = policy(scenario, order)
     hosts = [

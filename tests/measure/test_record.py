@@ -51,5 +51,5 @@ def test_hosts_and_readers_agree_on_the_fields():
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "
-        "order memory_rule shedding_rule eviction_rule memory steady_memory work followed"
+        "order memory_rule shedding_rule eviction_rule memory steady_memory work followed journal"
     )

@@ -300,6 +300,8 @@ class FairShareModel(Model):
         return next(stay for stay in self.tenant(seq).stays if stay.seq is seq and not stay.over)
 
     def ran(self, batch: Batch, now: float, seconds: float) -> None:
+        for seq in batch.resumed:  # from the decode slot that it got: it decodes in this iteration
+            self.stay(seq).tokens = seq.generated
         if batch.decodes:
             for tenant in self.tenants.values():
                 for stay in tenant.stays:

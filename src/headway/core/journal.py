@@ -159,15 +159,15 @@ class Journal:
             self._new += (now, PARTIALS, filling.id)
             return
         chunks = batch.chunks
+        stuck = refused is not None and refused is self._stuck is scheduler.refused_last
+        if stuck and scheduler.waiting and not chunks:
+            return  # the same again
         who: Sequence | None = None
         first: Sequence | None = None
         asked = scheduler.asked_at == now
         if asked:
             self._word = None
-        if refused is not None and scheduler.waiting:
-            if refused is self._stuck is scheduler.refused_last and not chunks:
-                return  # the same again
-            if asked:
+            if refused is not None and scheduler.waiting:
                 first = refused
                 if self._rounds and refused is not self._free_for:
                     self._free_for, self._free = refused, scheduler.ledger.capacity - scheduler.ledger.reserved()

@@ -21,6 +21,8 @@ NOTE_SCHEMAS: dict[str, dict[str, type[pl.DataType]]] = {
 }
 """Columns of the notes by kind, in order; see `headway.core.journal.Journal`."""
 
+_TYPES = {pl.Float64: np.float64, pl.Int64: np.int64, pl.Int8: np.int8}
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -91,7 +93,8 @@ class RunJournal:
         notes: dict[str, pl.DataFrame] = {}
         for kind, schema in NOTE_SCHEMAS.items():
             columns = np.frombuffer(taken[kind]).reshape(-1, len(schema)).T
-            notes[kind] = pl.DataFrame(dict(zip(schema, columns, strict=True))).cast(pl.Schema(schema))
+            typed = zip(schema, columns, schema.values(), strict=True)
+            notes[kind] = pl.DataFrame({name: column.astype(_TYPES[as_]) for name, column, as_ in typed})
         requests = outcomes.select(pl.col("id").cast(pl.String), *REQUEST_COLUMNS[1:])
         return cls(policy, seed, rules, requests, notes)
 
