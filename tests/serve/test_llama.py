@@ -95,9 +95,10 @@ def test_a_seed_gives_the_same_draws(backend: LlamaBackend):
 
 def test_more_than_it_holds_is_a_failure_and_a_reset_mends_it(backend: LlamaBackend):
     backend.open(0, Sampling(temperature=0))
+    for position in range(0, 512, 64):
+        backend.decode([Row(0, [5] * 64, position, wanted=False)])
     with pytest.raises(BackendFailed):
-        for position in range(0, 1024, 64):
-            backend.decode([Row(0, [5] * 64, position, wanted=False)])
+        backend.decode([Row(0, [5] * 64, 512, wanted=False)])
     backend.reset()
     assert len(greedy(backend, "Hello", 2)) == 2
 
