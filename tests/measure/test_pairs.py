@@ -5,6 +5,8 @@ from headway.measure.intervals import mean_interval
 from headway.measure.pairs import PairedDifference, paired_difference
 from headway.measure.record import RunRecord
 from headway.measure.summary import summarise
+from headway.simulate.run import simulate
+from headway.workload import workload
 from tests.measure.fake_runs import REJECTED, outcome, record, waiting_run
 
 
@@ -93,3 +95,12 @@ def test_runs_of_clients_are_paired_by_id_whatever_their_arrivals():
         outcome(2, arrival=2.0, start=10.0),
     ]
     assert pair([a], [record(rows, policy="b")]).difference == 1.0
+
+
+def test_repetitions_that_draw_nothing_are_no_sample():
+    trace = workload("qba-paper(n=300)")
+    runs = {name: [simulate(trace, name, seed=seed) for seed in range(3)] for name in ("fcfs", "psf")}
+    summaries = {name: [summarise(run) for run in several] for name, several in runs.items()}
+    first = {name: several[0] for name, several in runs.items()}
+    pair = paired_difference(summaries["psf"], summaries["fcfs"], first)
+    assert (pair.method, pair.significant) == ("batch means", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -149,3 +150,20 @@ def test_a_path_is_imported_and_never_evaluated(tmp_path: Path, monkeypatch: pyt
 def test_the_memory_rule_of_an_engine_is_checked_when_it_is_built() -> None:
     with pytest.raises(InvalidSpec, match="unknown memory rule 'fit'"):
         Policy.of("fcfs").build(engine(memory="fit"))
+
+
+@pytest.mark.parametrize(
+    ("order", "memory", "wrong"),
+    [
+        ("least-slack(model=nope)", None, "unknown value nope"),
+        ("least-slack(model=3)", None, "unknown value 3"),
+        ("least-slack(model=linear)", None, "unknown value linear"),
+        ("fair-share(inner=3)", None, "unknown inner order '3'"),
+        ("fair-share(inner=none)", None, "unknown inner order 'None'"),
+        ("fcfs", "past-future(window=1e30)", "window must be in"),
+        ("fcfs", "past-future(seed_length=1e30)", "seed_length must be in"),
+    ],
+)
+def test_values_of_another_kind_or_size_are_named(order: str, memory: str | None, wrong: str):
+    with pytest.raises(InvalidSpec, match=re.escape(wrong)):
+        Policy.of(order, memory).build(preset("qba-paper"))

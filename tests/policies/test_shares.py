@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from headway.core.cost import Piecewise
@@ -135,3 +137,9 @@ def test_a_reservation_leaves_the_slots_to_the_order_within() -> None:
 def test_a_prefill_share_has_no_meaning_where_prompts_go_first() -> None:
     with pytest.raises(InvalidSpec, match="fills prompts first anyway"):
         Policy.of("fcfs", shares=Shares.of(0.1)).build(preset("past-future-table1"))
+
+
+@pytest.mark.parametrize("given", [{"prefill": 2}, {"prefill": Fraction(2)}, {"prefill": Fraction(-1)}, {"pools": 0.5}])
+def test_shares_are_judged_however_they_are_made(given):
+    with pytest.raises(InvalidSpec):
+        Shares(**given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from headway.core.cost import Steps
@@ -12,7 +13,7 @@ from headway.policies.policy import Policy
 from headway.simulate.run import simulate
 from headway.studies import frontier as study
 from headway.studies.frontier import LEVELS, OVERCOMMITS, RESERVES, TOO_MANY, frontier
-from headway.workload import workload
+from headway.workload import Trace, workload
 
 ENGINE = EngineProfile("small", 2048, 64, 3000, Steps(1.0), mode="prefill-first", max_new_tokens=400, cut_off=False)
 WORKLOAD = "uniform(n=200, rate=1e9, prompt_low=10, prompt_high=300, output_low=100, output_high=400)"
@@ -158,3 +159,10 @@ def test_bad_input_gets_one_line(memory: tuple[str, ...], given: dict[str, objec
         of(*memory, **given)
     assert says in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_start_up_of_everybody_leaves_the_whole_run_to_count():
+    frame = pl.DataFrame({"arrival": [0.0] * 3, "prompt_tokens": [10] * 3, "output_tokens": [0] * 3})
+    found = frontier(Trace.from_frame("three", frame), ["watermark"], steady_after=3)
+    assert found.part == "whole"
+    assert all(point.requests == 3 for curve in found.curves for point in curve.points)

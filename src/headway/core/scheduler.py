@@ -60,6 +60,7 @@ class Scheduler:
         recomputed: prompt positions that were filled again after an eviction.
         cache: blocks of prompts that are kept; None where the engine keeps none.
         asked_at: boundary, in seconds, at which the order last had the word.
+        asked_in: iterations before that one.
         refused: whom memory refused in the last round of admission, the first after the round's last admission but
             one; None if nobody.
         refused_last: whom it refused last, in the last round in which it refused anybody.
@@ -102,6 +103,7 @@ class Scheduler:
         "_slots",
         "_tickets",
         "asked_at",
+        "asked_in",
         "cache",
         "decode_positions",
         "decodes",
@@ -173,7 +175,8 @@ class Scheduler:
         self._tickets: int = 0
         self._planned_at: float = 0.0
         self._last_round: int = -1  # decode clock of the last admission round
-        self.asked_at: float = 0.0  # when the order last had the word
+        self.asked_at: float = 0.0
+        self.asked_in: int = -1
         self.refused: Sequence | None = None
         self.refused_last: Sequence | None = None
         # The last word was a refusal (or "nobody") that holds until something arrives, joins, leaves or ages.
@@ -727,6 +730,7 @@ class Scheduler:
         """Ask the order for candidates and the memory rule for each, while there is space."""
         self._last_round = self.ledger.clock
         self.asked_at = now
+        self.asked_in = self.iterations
         self._blocked = False
         self.refused = None
         order, memory, ledger, residents = self.order, self.memory, self.ledger, self.residents

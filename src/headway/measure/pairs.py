@@ -73,15 +73,16 @@ def paired_difference(a: Sequence[Summary], b: Sequence[Summary], first: Mapping
     Args:
         a: a policy's summaries, one a seed.
         b: another's, of the same seeds.
-        first: each policy's run of the first seed; with one seed the difference is taken request by request,
-            over the requests that both started.
+        first: each policy's run of the first seed; with one seed, or seeds that all give the same, the difference is
+            taken request by request, over the requests that both started.
     """
     names = a[0].policy, b[0].policy
-    if len(a) == 1 and all(name in first for name in names):
+    means = [(x.latency.wait.mean, y.latency.wait.mean) for x, y in zip(a, b, strict=True)]
+    if len(set(means)) == 1 and all(name in first for name in names):
+        # One run, or the same run over and over: repetitions that draw nothing are no sample.
         one, other = _paired_waits(first[names[0]], first[names[1]])
         method, interval = "batch means", batch_means(one - other)
     else:
-        means = [(x.latency.wait.mean, y.latency.wait.mean) for x, y in zip(a, b, strict=True)]
         known = np.array([pair for pair in means if None not in pair], dtype=np.float64).reshape(-1, 2)
         one, other = known[:, 0], known[:, 1]
         method, interval = "seeds", mean_interval(one - other)

@@ -93,15 +93,23 @@ class Shares:
                 given.
         """
         share = exact(number("prefill share", prefill, 0, 1, open_high=True))
-        if 0 < share < Fraction(1, SHARE_WINDOW):
-            raise InvalidSpec(f"prefill share must be 0 or at least {1 / SHARE_WINDOW:g}, got {prefill:g}")
         split = None if pools is None else exact(number("pools", pools, 0, 1, open_low=True, open_high=True))
-        if share and split is not None:
-            raise InvalidSpec(
-                f"prefill share {prefill:g} and pools {pools:g} exclude each other: with pools, prompts have a part of "
-                "every iteration to themselves; give one of the two"
-            )
         return cls(share, None if reserve is None else Reserve.parse(reserve), split)
+
+    def __post_init__(self) -> None:
+        """Judge the shares, however they were made."""
+        share = self.prefill
+        if not isinstance(share, Fraction) or not isinstance(self.pools, Fraction | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSpec(f"shares are exact fractions, got {share!r} and {self.pools!r}; use Shares.of")
+        if share and not Fraction(1, SHARE_WINDOW) <= number("prefill share", float(share), 0, 1, open_high=True):
+            raise InvalidSpec(f"prefill share must be 0 or at least {1 / SHARE_WINDOW:g}, got {float(share):g}")
+        if self.pools is not None:
+            number("pools", float(self.pools), 0, 1, open_low=True, open_high=True)
+            if share:
+                raise InvalidSpec(
+                    f"prefill share {float(share):g} and pools {float(self.pools):g} exclude each other: with pools, "
+                    "prompts have a part of every iteration to themselves; give one of the two"
+                )
 
     def engine(self, engine: EngineProfile) -> EngineProfile:
         """Return the engine as it runs under these shares: split in two pools, or as it is.

@@ -58,7 +58,7 @@ class _Setting:
         if seed not in self.uses:
             return 0.0
         run, steady = self.uses[seed]
-        if steady is None:
+        if steady is None or start_up >= requests:
             return run.eviction_events * 100 / requests
         return steady.eviction_events * 100 / (requests - start_up)
 
@@ -191,7 +191,10 @@ def _curves(
         return {seed: use for seed, use in sorted(setting.uses.items()) if seed in common or rule not in repeated}
 
     kept = [(rule, [(setting, uses(rule, setting)) for setting in settings]) for rule, settings in ran if settings]
-    steady = all(use[1] is not None for _, points in kept for _, found in points for use in found.values())
+    # Where every request belongs to the start-up, nothing is left that could be steady.
+    steady = start_up < requests and all(
+        use[1] is not None for _, points in kept for _, found in points for use in found.values()
+    )
 
     def point(setting: _Setting, found: dict[int, tuple[MemoryUse, MemoryUse | None]]) -> Point:
         return Point.of(

@@ -18,13 +18,13 @@ Seconds = NDArray[np.float64]
 
 def poisson(rate: float, n: int, rng: np.random.Generator) -> Seconds:
     """Draw independent exponential gaps: the standard model of many independent users."""
-    return np.cumsum(rng.exponential(1.0 / positive("rate", rate), whole("n", n, 1)))
+    return _times(rng.exponential(1.0 / positive("rate", rate), whole("n", n, 1)))
 
 
 def gamma(rate: float, n: int, rng: np.random.Generator, cv: float) -> Seconds:
     """Draw independent gamma gaps with coefficient of variation `cv`: 1 is Poisson, above 1 bursty."""
     variance = number("cv", cv, 0.01, 100.0) ** 2  # beyond these bounds gaps are all equal, or all but one are 0
-    return np.cumsum(rng.gamma(1.0 / variance, variance / positive("rate", rate), whole("n", n, 1)))
+    return _times(rng.gamma(1.0 / variance, variance / positive("rate", rate), whole("n", n, 1)))
 
 
 def deterministic(rate: float, n: int, rng: np.random.Generator) -> Seconds:  # noqa: ARG001 - the shape of all arrivals
@@ -49,3 +49,9 @@ def on_off(running: Seconds, on: float, off: float) -> Seconds:
     """
     pauses = np.floor(running / positive("on", on))
     return running + pauses * number("off", off, 0.0, math.inf, open_high=True)
+
+
+def _times(gaps: Seconds) -> Seconds:
+    """Return when the arrivals are between which these gaps lie; infinite where that is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return np.cumsum(gaps)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from headway.core.engine import EngineProfile
+from headway.core.engine import MOST, EngineProfile
 from headway.core.kv import KvLedger
 from headway.core.sequence import Sequence
 from headway.core.spec import choice, number, whole
 from headway.policies.memory.forecast import PeakRule
+
+MOST_LENGTHS = 1_000_000
+"""Finished requests that a window may hold: they are looked through at every check."""
 
 _ENOUGH = 200  # residents from which one list of draws is steady by itself
 
@@ -46,10 +49,10 @@ class PastFuture(PeakRule):
         natural: bool = False,
     ) -> None:
         super().__init__(number("reserve", reserve, 0, 1, open_high=True))
-        self.window = whole("window", window, 1)
+        self.window = whole("window", window, 1, MOST_LENGTHS)
         self.lists = whole("lists", lists, 1, 1000)
         self.mean = choice("aggregate", aggregate, ("max", "mean")) == "mean"
-        self.seed_length = None if seed_length is None else whole("seed_length", seed_length, 1)
+        self.seed_length = None if seed_length is None else whole("seed_length", seed_length, 1, MOST)
         self.seed_count = self.window if seed_count is None else whole("seed_count", seed_count, 1, self.window)
         self.natural = natural
         self._recent = np.zeros(self.window, dtype=np.int64)

@@ -55,7 +55,7 @@ class FairShare(Order):
         w_out: float = 2.0,
     ) -> None:
         super().__init__()
-        spec = inner if isinstance(inner, Spec) else Spec(inner)
+        spec = inner if isinstance(inner, Spec) else Spec(str(inner))
         made = build(spec, PLAIN_ORDERS, "inner order")  # checked once, and then made without looking again
         self.make_inner: Callable[[], Order] = partial(type(made), **spec.arguments)
         self.choosy = made.choosy

@@ -188,11 +188,11 @@ def _due(seq: Sequence) -> float:
     return due if slo.itl is None else min(due, seq.ready_at + slo.itl)  # its last token came then
 
 
-def _given(model: Spec | None) -> Linear | None:
+def _given(model: object) -> Linear | None:
     if model is None:
         return None
-    if model.name != "linear":
+    if not isinstance(model, Spec) or model.name != "linear":
         raise InvalidSpec(
-            f"model: unknown value {model.name}; expected linear(c0=..., prefill=..., decode=..., context=...)"
+            f"model: unknown value {model}; expected linear(c0=..., prefill=..., decode=..., context=...)"
         )
     return construct(Linear, model, "model")
