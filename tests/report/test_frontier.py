@@ -42,8 +42,8 @@ def test_question_and_answer() -> None:
     assert frontier_answer(found) == (
         "From 80 to 93 % of the cache in use, past-future evicts less than watermark at the same use: 2.2 times less "
         "at 93 %, 50 times at 86.5 %. From 93.5 to 94 % of the cache, the two are level: within a factor of 2. "
-        "At 1 eviction in 100 requests past-future fills 90 % of the cache (at reserve about 3). Who knew every length in advance (oracle) "
-        "would fill 95 %, without any eviction."
+        "At 1 eviction in 100 requests past-future fills 90 % of the cache (at reserve about 3). Who knew every length "
+        "in advance (oracle) would fill 95 %, without any eviction."
     )
 
 

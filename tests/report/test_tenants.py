@@ -11,11 +11,8 @@ from headway.measure.sla import Sla
 from headway.report.columns import NO_VALUE, Column, Table, lowest
 from headway.report.drawing import Figure
 from headway.report.html import html_report
-from headway.report.numbers import percent_text
-from headway.report.sentences import answer
 from headway.report.tenant_charts import MOST as MOST_DRAWN
 from headway.report.tenant_charts import POINTS, tenant_figures
-from headway.report.tenant_sentences import promises_kept
 from headway.report.tenant_tables import MOST, classes_table, fairness_table, tenants_table
 from tests.report.comparisons import of_tenants, typical
 from tests.report.test_html import Page
@@ -181,30 +178,3 @@ def test_gaps_lie_below_the_largest_and_the_bound_is_drawn():
 def test_tenants_that_never_wait_together_have_no_chart_of_gaps():
     (service,) = tenant_figures(of_tenants(arrival=[float(k) for k in range(200)]))
     assert service.key == "service"
-
-
-def test_the_answer_says_who_keeps_promises_and_to_whom():
-    worst = [
-        min((group.promises.attainment or 0, name) for name, group in summary.tenancy.tenants.items())
-        for summary in TWO.policies
-        if summary.tenancy
-    ]
-    (said,) = promises_kept(TWO)
-    assert worst[0][0] < worst[1][0]
-    texts = [f"keeps {percent_text(share)} ({name})" for share, name in worst]
-    assert said == f"Of the promises to the tenant that it serves worst, fair-share {texts[1]}; fcfs {texts[0]}."
-    assert said in answer(TWO)
-
-
-def test_nothing_is_said_of_promises_that_all_keep_or_nobody_gave():
-    assert promises_kept(of_tenants(ttft_slo=None)) == []
-    assert promises_kept(of_tenants(ttft_slo=[1e6] * 200)) == []
-    assert promises_kept(of_tenants(policies=("fcfs",))) == []
-    assert promises_kept(typical()) == []
-
-
-def test_a_single_tenant_needs_no_name():
-    one = of_tenants(policies=("fcfs", "shortest-work"), tenant=None, ttft_slo=[3.0] * 200)
-    (said,) = promises_kept(one)
-    assert said.startswith("Of the promises, shortest-work keeps ")
-    assert "default" not in said

@@ -128,10 +128,8 @@ def _warm_up(found: Frontier) -> list[str]:
         if spec.name != "past-future" or "seed_length" in spec.arguments or evicted or not others:
             continue
         if tops[curve.rule] < HELD_BACK * max(others):
-            return [
-                "past-future expects the longest answers until enough requests have finished: give it a usual length, "
-                "as in past-future(seed_length=500)."
-            ]
+            hint = "past-future expects the longest answers until enough requests have finished: give it a usual length"
+            return [f"{hint}, as in past-future(seed_length=500)."]
     return []
 
 
