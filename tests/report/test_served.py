@@ -21,7 +21,7 @@ TWO = of_tenants()
 
 
 def of_served(*counts: int, requests: int = 100, lost: dict[str, object] = LEFT, sla: Sla | None = None) -> Comparison:
-    """Policies a, b, c …, of which each serves only the first so many requests and at waits as short as they are few."""
+    """Policies a, b, c …, of which each serves only the first so many requests, at waits as short as they are few."""
     builder = ComparisonBuilder(SETTINGS, sla=sla)
     for policy, count in zip("abcdef", counts, strict=False):
         rows = [
@@ -153,9 +153,11 @@ def test_policies_that_did_the_same_are_told_once() -> None:
 
 
 def test_over_seeds_all_of_them_must_be_the_same() -> None:
-    same = {"a": [1.0, 2.0], "b": [1.0, 2.0]}
-    assert of_waits(same, same).paired[0].same
-    assert not of_waits(same, {"a": [1.0, 2.0], "b": [1.0, 2.5]}).paired[0].same
+    def same(*later: float) -> bool:
+        return of_waits({"a": [1.0, 2.0], "b": [1.0, 2.0]}, {"a": [1.0, 2.0], "b": list(later)}).paired[0].same
+
+    assert same(1.0, 2.0)
+    assert not same(1.0, 2.5)
     builder = ComparisonBuilder({})
     builder.add(waiting_run("a", [1.0]))
     builder.add(record([outcome(0, **REJECTED)], policy="b", residence=residence()))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 import vl_convert
 
 from headway.measure.sla import Sla
+from headway.policies.policy import Policy
 from headway.report.columns import NO_VALUE, Column, Table, lowest
 from headway.report.drawing import Figure
 from headway.report.html import html_report
 from headway.report.tenant_charts import MOST as MOST_DRAWN
 from headway.report.tenant_charts import POINTS, tenant_figures
 from headway.report.tenant_tables import MOST, classes_table, fairness_table, tenants_table
-from tests.report.comparisons import of_tenants, typical
+from headway.simulate.run import simulate
+from headway.workload.trace import Trace
+from tests.report.comparisons import ENGINE, of_tenants, typical
 from tests.report.test_html import Page
 
 TWO = of_tenants()
@@ -178,3 +183,36 @@ def test_gaps_lie_below_the_largest_and_the_bound_is_drawn():
 def test_tenants_that_never_wait_together_have_no_chart_of_gaps():
     (service,) = tenant_figures(of_tenants(arrival=[float(k) for k in range(200)]))
     assert service.key == "service"
+
+
+def test_who_was_rejected_or_demoted_is_told_by_tenant_and_class():
+    rules = tuple(replace(Policy.of("fcfs", None, shed), name=shed) for shed in ("keep", "reject", "demote"))
+    found = of_tenants(policies=rules, ttft_slo=[0.5] * 200, **{"class": ["chat", "code"] * 100})
+    for make in (tenants_table, classes_table):
+        table = table_of(make(found))
+        for name, policy in (("Rejected", "reject"), ("Demoted", "demote")):
+            cells = dict(zip(zip(table.rows, table.blocks, strict=True), column(table, name, "").cells, strict=True))
+            total = sum(int(cell) for (row, _), cell in cells.items() if row == policy)
+            summary = found.summary(policy)
+            assert total == (summary.rejected if policy == "reject" else summary.refusals.demoted) > 0
+            assert all(cell == "0" for (row, _), cell in cells.items() if row != policy)
+    entry = found.summary("reject").to_dict()
+    assert sum(one["rejected"] for one in entry["tenants"].values()) == entry["rejected"]
+    demoted = found.first["demote"].outcomes.filter("demoted")
+    quiet = demoted.filter(pl.col("tenant") == "quiet").height
+    assert found.summary("demote").to_dict()["tenants"]["quiet"]["demoted"] == quiet
+    names = {column.group for column in table_of(tenants_table(TWO)).columns}
+    assert not names & {"Rejected", "Demoted"}
+
+
+def test_a_client_that_leaves_was_demoted_all_the_same():
+    """The reason is then the client's, and the demotion must not be lost."""
+    frame = pl.DataFrame({"arrival": [0.0] * 60, "prompt_tokens": [50] * 60, "output_tokens": [20] * 60})
+    run = simulate(
+        Trace.from_frame("t", frame.with_columns(pl.lit(0.3).alias("ttft_slo"))),
+        Policy.of("fcfs", None, "demote"),
+        ENGINE,
+        patience=1.0,
+    )
+    assert run.totals.demoted == run.outcomes["demoted"].sum()
+    assert run.outcomes.filter(pl.col("demoted") & (pl.col("outcome") == "cancelled")).height
