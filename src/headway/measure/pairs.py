@@ -106,7 +106,9 @@ def _same_outcomes(a: Sequence[Summary], b: Sequence[Summary], first: Mapping[st
 
 
 def _figures(one: Summary) -> tuple[object, ...]:
-    return one.latency, one.finished, one.cancelled, one.expired, one.refusals, one.longest_wait
+    """Return figures that are of whole requests: those between tokens depend on how a run was cut into segments."""
+    times = one.latency.wait, one.latency.ttft, one.latency.e2e
+    return *times, one.finished, one.cancelled, one.expired, one.refusals, one.longest_wait
 
 
 def _paired_waits(a: RunRecord, b: RunRecord) -> tuple[np.ndarray, np.ndarray]:

@@ -42,6 +42,14 @@ def question(comparison: Comparison) -> str:
     return f"Which policy should serve {what}{place}?"
 
 
+def rules_line(comparison: Comparison) -> str:
+    """Return what holds for every policy beside its order, where that is not the default; empty where nothing does."""
+    rules = [*comparison.settings.get("rules", ())]
+    if sla := comparison.settings.get("sla"):
+        rules.append(f"sla {sla}")
+    return f"With {', '.join(rules)}." if rules else ""
+
+
 def answer(comparison: Comparison) -> str:
     """Return the answer, in one to five sentences.
 
