@@ -71,7 +71,7 @@ def test_no_two_rules_of_a_kind_are_told_by_the_same_question(headway: Headway):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (["workloads", "d1"], "what d1 holds is told by 'headway trace d1'"),
+        (["workloads", "d1"], "options are told by 'headway workloads --json -', and 'headway compare d1' runs it"),
         (["policies", "qba"], "options are told by 'headway policies --json -'"),
         (["engines", "qba-paper"], "'headway engines --json -'"),
     ],

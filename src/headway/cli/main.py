@@ -84,7 +84,7 @@ def _of_a_list(arguments: list[str], message: str) -> str:
     if "unexpected extra argument" not in message or not name:
         return ""
     told = {
-        "workloads": f"what {name} holds is told by 'headway trace {name}', options by 'headway workloads --json -'",
+        "workloads": f"options are told by 'headway workloads --json -', and 'headway compare {name}' runs it",
         "policies": "options are told by 'headway policies --json -'",
         "engines": "all that is known of each by 'headway engines --json -'",
     }

@@ -78,7 +78,8 @@ def _share(
     low = [policy for policy, share in shares.items() if share - least < _SAME]
     most = every if best == 1 else f"keep {what} to most requests{_run(comparison)}, {percent_text(best)} of all"
     most = most if len(top) > 1 else most.replace("keep", "keeps", 1)
-    fewest = f"{_named(low, len(shares), labels)} to fewest, {percent_text(least)}"
+    others = len(low) > NAMED and len(low) + len(top) == len(shares)
+    fewest = f"{'the others' if others else _named(low, len(shares), labels)} to fewest, {percent_text(least)}"
     return [f"{where}{_named(top, len(shares), labels)} {most}; {fewest}{refused}."]
 
 
@@ -104,7 +105,9 @@ def _hurt(policies: Sequence[Summary], labels: Mapping[str, str]) -> list[str]:
     if most[hurt] - worst < _SAME:
         return [f"{text}."]
     high = [policy for policy, share in own.items() if most[hurt] - share < _SAME]
-    return [f"{text}, {percent_text(most[hurt])} under {_named(high, len(policies), labels)}."]
+    others = len(high) > NAMED and len(high) + len(low) == len(policies)
+    better = "the others" if others else _named(high, len(policies), labels)
+    return [f"{text}, {percent_text(most[hurt])} under {better}."]
 
 
 def _finished(comparison: Comparison, labels: Mapping[str, str]) -> list[str]:
