@@ -122,7 +122,9 @@ def test_where_clients_left_those_that_were_finished_go_first() -> None:
 
 def test_with_an_agreement_its_share_of_all_requests_goes_first() -> None:
     text = answer(of_served(90, 8, sla=Sla.parse("e2e=30")))
-    assert text.startswith("On trace.csv, a keeps the agreement to most requests in this run, 90 % of all; b to fewest")
+    assert text.startswith(
+        "On trace.csv, a keeps the agreement for most requests in this run, 90 % of all; b for fewest"
+    )
 
 
 def test_of_many_policies_the_least_and_most_are_named() -> None:

@@ -31,11 +31,11 @@ def leading(comparison: Comparison, labels: Mapping[str, str]) -> list[str]:
         return []
     own = [_promises(one) for one in policies]
     if None not in own:
-        return [*_share(comparison, labels, _promises, "promises"), *_hurt(policies, labels)]
+        return [*_share(comparison, labels, _promises, "promises", "to"), *_hurt(policies, labels)]
     if not unequal(comparison):
         return []
     if all(_agreement(one) is not None for one in policies):
-        return _share(comparison, labels, _agreement, "the agreement")
+        return _share(comparison, labels, _agreement, "the agreement", "for")
     return _finished(comparison, labels)
 
 
@@ -62,24 +62,24 @@ def _agreement(summary: Summary) -> float | None:
 
 
 def _share(
-    comparison: Comparison, labels: Mapping[str, str], share_of: Callable[[Summary], float | None], what: str
+    comparison: Comparison, labels: Mapping[str, str], share_of: Callable[[Summary], float | None], what: str, to: str
 ) -> list[str]:
     """Say which policies keep what was promised to most requests, of all, and which to fewest."""
     policies = comparison.policies
     shares = {one.policy: share_of(one) or 0.0 for one in policies}
     best, least = max(shares.values()), min(shares.values())
-    where, every = _where(comparison), f"keep {what} to every request"
+    where, every = _where(comparison), f"keep {what} {to} every request"
     if least == 1:
         return [f"{where}all policies {every}."]
     refused = "; a rejected request counts as one not kept" if any(one.rejected for one in policies) else ""
     if best - least < _SAME:
-        return [f"{where}all policies keep {what} to about as many requests, {percent_text(best)} of all{refused}."]
+        return [f"{where}all policies keep {what} {to} about as many requests, {percent_text(best)} of all{refused}."]
     top = [policy for policy, share in shares.items() if share == best or (best < 1 and best - share < _SAME)]
     low = [policy for policy, share in shares.items() if share - least < _SAME]
-    most = every if best == 1 else f"keep {what} to most requests{_run(comparison)}, {percent_text(best)} of all"
+    most = every if best == 1 else f"keep {what} {to} most requests{_run(comparison)}, {percent_text(best)} of all"
     most = most if len(top) > 1 else most.replace("keep", "keeps", 1)
     others = len(low) > NAMED and len(low) + len(top) == len(shares)
-    fewest = f"{'the others' if others else _named(low, len(shares), labels)} to fewest, {percent_text(least)}"
+    fewest = f"{'the others' if others else _named(low, len(shares), labels)} {to} fewest, {percent_text(least)}"
     return [f"{where}{_named(top, len(shares), labels)} {most}; {fewest}{refused}."]
 
 
