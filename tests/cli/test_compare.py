@@ -290,3 +290,37 @@ def test_without_clients_nothing_is_said_of_them(headway: Headway, trace: Path):
     assert {entry["wasted_tokens"] for entry in data["policies"]} == {0}
     assert not [note for note in data["notes"] if "client" in note]
     assert "Wasted" not in headway("compare", trace).out
+
+
+def test_what_holds_for_every_policy_stands_under_the_question(headway: Headway, trace: Path):
+    asked = ["compare", trace, "--policy", "fcfs", "--policy", "psf"]
+    rules = ["--shed", "reject", "--memory", "watermark(level=0.9)", "--evict", "least-computed", "--pools", 0.5]
+    lines = headway(*asked, *rules, "--reserve", "share=0.1,after=5", "--sla", "ttft=3").out.splitlines()
+    assert lines[1].startswith(
+        "With memory watermark(level=0.9), evict least-computed, shed reject, pools 0.5, reserve"
+    )
+    assert "sla ttft=3." in " ".join(lines[1:3])
+    assert not any(line.startswith("With ") for line in headway(*asked).out.splitlines())
+    several = headway(*asked, "--shed", "keep", "--shed", "reject", "--prefill-share", 0.2, "--json", "a.json")
+    assert several.out.splitlines()[1] == "With prefill-share 0.2."
+    assert json.loads(Path("a.json").read_text())["settings"]["rules"] == ["prefill-share 0.2"]
+    headway(*asked, "--shed", "reject", "--html", "a.html")
+    assert "With shed reject.</p>" in Path("a.html").read_text()
+
+
+def test_a_rule_that_never_acts_is_said_to_do_the_same(headway: Headway):
+    """Also where its presence cuts the run into other segments."""
+    text = headway(
+        "compare",
+        "lognormal(n=300, rate=40)",
+        "--policy",
+        "fcfs",
+        "--policy",
+        "psf",
+        "--shed",
+        "keep",
+        "--shed",
+        "reject",
+    ).words
+    assert "The same as another policy, every request with the same outcome: fcfs + reject as fcfs + keep;" in text
+    assert text.count("none: the same outcomes") == 2

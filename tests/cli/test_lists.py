@@ -60,3 +60,25 @@ def test_a_json_file(headway: Headway, command: str, folder):
     result = headway(command, "--json", "list.json")
     assert (result.status, result.out) == (0, "")
     assert (folder / "list.json").read_text() == headway(command, "--json", "-").out
+
+
+def test_no_two_rules_of_a_kind_are_told_by_the_same_question(headway: Headway):
+    rows = headway("policies", "--json", "-").json["policies"]
+    told = [(row["kind"], row["question"]) for row in rows]
+    assert len(set(told)) == len(told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["workloads", "d1"], "options are told by 'headway workloads --json -', and 'headway compare d1' runs it"),
+        (["policies", "qba"], "options are told by 'headway policies --json -'"),
+        (["engines", "qba-paper"], "'headway engines --json -'"),
+    ],
+)
+def test_who_asks_a_list_for_one_entry_is_told_where_it_is(headway: Headway, asked: list[str], says: str):
+    assert says in headway(*asked).refusal()
+
+
+def test_other_extra_arguments_have_no_such_hint(headway: Headway):
+    assert headway("compare", "a.csv", "b.csv").refusal().endswith("(b.csv)")

@@ -71,7 +71,11 @@ WRONG = {
     "mine:Wrong": "ZeroDivisionError: division by zero (mine.py, line 16, in key)",
     "mine:Demanding": "weight",
     "mine:Largest(wight=1)": "no parameter 'wight'; did you mean 'weight'?",
-    "mine:Missing": "module 'mine' has no 'Missing'",
+    "mine:Missing": "module 'mine' has no 'Missing'; Known: ",
+    "mine:Largst": "module 'mine' has no 'Largst'; did you mean 'Largest'? Known: ",
+    "empty:Largest": "module 'empty' has no 'Largest', and no subclass of headway.Order",
+    "my_order": "unknown policy 'my_order'; Known: aa,",
+    "my_order(k=1)": "Your own is named as module:Class, as in my_order:MyOrder",
     "mine:not_a_class": "expected a subclass of headway.Order",
     "nosuch:Order": "No module named 'nosuch'",
     "mine.py:Largest": "give the module and not its file: mine:Largest",
@@ -83,6 +87,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("spec", "said"), WRONG.items(), ids=WRONG)
 def test_what_is_wrong_with_it_is_one_line(headway: Headway, folder: Path, trace: Path, spec: str, said: str):
+    (folder / "empty.py").write_text("from headway import Order\n")
     (folder / "broken.py").write_text("def\n")
     (folder / "raising.py").write_text("{}['x']\n")
     assert said in headway("compare", trace, "--policy", spec, "--json", "out.json").refusal()

@@ -79,6 +79,7 @@ def outcome(id_: int, **given: object) -> dict[str, object]:
         "evictions": 0,
         "outcome": "finished",
         "reason": None,
+        "demoted": False,
     }
     assert given.keys() <= row.keys()
     return row | given

@@ -49,7 +49,8 @@ def test_the_shape_of_the_json(seeds: int):
         ("fcfs", "psf"), ("fcfs", "qba(k=5)"), ("psf", "qba(k=5)")
     ]  # fmt: skip
     pair = found["paired"][0]
-    assert set(pair) == {"a", "b", "metric", "difference", "ci95", "relative", "significant", "method"}
+    assert set(pair) == {"a", "b", "metric", "difference", "ci95", "relative", "significant", "method", "requests",
+                         "same_outcomes"}  # fmt: skip
     assert pair["metric"] == "wait.mean"
     assert pair["difference"] == pytest.approx(1.0)
     assert pair["significant"] is (True if seeds > 1 else None)  # one run cannot tell

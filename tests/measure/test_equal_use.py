@@ -17,6 +17,7 @@ from headway.measure.equal_use import (
     evictions_at,
     ratio_at,
     reference_of,
+    setting_at,
     used_at,
 )
 from headway.measure.intervals import student_t
@@ -85,6 +86,13 @@ def test_the_use_at_a_rate_has_that_rate(rates: list[float], rate: float) -> Non
 def test_the_use_at_a_rate_ends_where_it_is_first_exceeded() -> None:
     line = Line.of(curve("ema", (0.7, 0.5), (0.8, 2.0), (0.9, 0.5)))
     assert used_at(line, 1.0) == pytest.approx(0.75)
+
+
+def test_the_setting_at_a_use_lies_between_those_beside_it() -> None:
+    one = curve("ema", (0.7, 0.5), (0.8, 2.0), (0.9, 5.0))
+    assert setting_at(one, 0.75) == pytest.approx(1.5)
+    assert setting_at(one, 0.9) == 3.0
+    assert setting_at(curve("ema", (0.7, 0.0), (0.7, 0.0)), 0.7) == 1.0  # the careful one of those that are the same
 
 
 def test_ratios_at_equal_use() -> None:

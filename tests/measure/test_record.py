@@ -33,6 +33,7 @@ def test_hosts_and_readers_agree_on_the_columns():
         "evictions",
         "outcome",
         "reason",
+        "demoted",
     ]
     assert list(RESIDENCE_SCHEMA) == ["row", "joined", "left"]
     assert list(STRAY_SCHEMA) == ["row", "seconds"]

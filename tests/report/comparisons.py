@@ -9,6 +9,7 @@ from headway.core.cost import Piecewise
 from headway.core.engine import EngineProfile
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.measure.sla import Sla
+from headway.policies.policy import Policy
 from headway.simulate.run import simulate
 from headway.workload.trace import Trace
 from tests.measure.fake_runs import timeline, waiting_run
@@ -54,7 +55,7 @@ ENGINE = EngineProfile("small", 64, 4, 1000, Piecewise(0.01, 0.0))
 
 def of_tenants(
     names: tuple[str, ...] = ("noisy", "quiet"),
-    policies: tuple[str, ...] = ("fcfs", "fair-share"),
+    policies: tuple[str | Policy, ...] = ("fcfs", "fair-share"),
     seeds: int = 1,
     sla: Sla | None = None,
     **columns: object,

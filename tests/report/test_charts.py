@@ -1,5 +1,6 @@
 """The charts are drawn by the real Vega, and what is drawn is looked at."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ import vl_convert
 
 from headway.measure.comparison import Comparison, ComparisonBuilder
 from headway.report.charts import BUCKETS, figures
-from headway.report.drawing import Figure
+from headway.report.drawing import Figure, lines
+from headway.report.theme import CONFIG
 from tests.measure.fake_runs import REJECTED, outcome, record, residence, timeline, waiting_run
 from tests.report.comparisons import of_waits, typical
 
@@ -109,3 +111,28 @@ def test_nothing_to_draw():
 def test_several_seeds_say_of_which_a_curve_is():
     assert drawn(typical(3))["waits"].caption.startswith("Of seed 0.")
     assert not drawn(typical(1))["waits"].caption.startswith("Of seed")
+
+
+ORDERS = ("fcfs", "psf", "fair-share", "least-slack")
+MANY = [f"{order} + {shed}" for order in ORDERS for shed in ("keep", "reject", "demote")]
+LONG = [f"qba(k={k}, gamma=0.9) + past-future(reserve=0.05, lists={k})" for k in range(1, 5)]
+
+
+@pytest.mark.parametrize("names", [MANY, LONG, ["fcfs", "psf", "aa", "qba"]], ids=["many", "long", "usual"])
+def test_a_legend_names_every_policy_within_the_width_of_the_chart(names: list[str]):
+    found = drawn(of_waits({name: [1.0 + k] * 40 for k, name in enumerate(names)}))
+    for key in ("waits", "tails"):
+        chart = found[key].charts[0].properties(width=400).configure(**CONFIG)
+        legend = vl_convert.vegalite_to_svg(chart.to_dict()).split('role-legend"')[1]
+        assert all(f">{line}<" in legend for name in names for line in lines(name))
+        assert "…" not in legend
+        width = re.search(r'class="background" aria-hidden="true" d="M0,0h([\d.]+)v', legend)
+        assert width is not None
+        assert float(width[1]) <= 400
+    means = vl_convert.vegalite_to_svg(found["means"].charts[0].properties(width=400).configure(**CONFIG).to_dict())
+    assert all(f">{line}<" in means for name in names for line in lines(name))
+
+
+def test_a_long_name_is_broken_before_each_rule_that_is_joined_to_it():
+    assert lines("fcfs + reject") == ["fcfs + reject"]
+    assert lines(LONG[0]) == ["qba(k=1, gamma=0.9)", "+ past-future(reserve=0.05, lists=1)"]

@@ -42,8 +42,8 @@ def test_question_and_answer() -> None:
     assert frontier_answer(found) == (
         "From 80 to 93 % of the cache in use, past-future evicts less than watermark at the same use: 2.2 times less "
         "at 93 %, 50 times at 86.5 %. From 93.5 to 94 % of the cache, the two are level: within a factor of 2. "
-        "At 1 eviction in 100 requests past-future fills 90 % of the cache. Who knew every length in advance (oracle) "
-        "would fill 95 %, without any eviction."
+        "At 1 eviction in 100 requests past-future fills 90 % of the cache (at reserve about 3). Who knew every length "
+        "in advance (oracle) would fill 95 %, without any eviction."
     )
 
 
@@ -56,7 +56,7 @@ def test_a_rule_that_evicts_more() -> None:
     assert answer.startswith(
         "From 80 to 93 % of the cache in use, ema evicts more than past-future: 2.2 times more at 93 %. From 93.5"
     )
-    assert "past-future fills 90 % of the cache." in answer
+    assert "past-future fills 90 % of the cache (at reserve about 3)." in answer
 
 
 def test_level_rules_and_too_few_evictions() -> None:
@@ -69,10 +69,34 @@ def test_level_rules_and_too_few_evictions() -> None:
 
 
 def test_no_rule_evicted_anything() -> None:
-    quiet = ((0.2, 0.0), (0.3, 0.0))
+    quiet = ((0.29, 0.0), (0.3, 0.0))
     found = with_curves(curve("past-future", *quiet), curve("watermark", *quiet))
-    assert frontier_answer(found).startswith("No rule evicted anything: 30 % of the cache are in use at the most.")
+    answer = frontier_answer(found)
+    assert answer.startswith("No rule evicted anything; 30 % of the cache are in use at the highest (mean). Evictions")
+    assert "held back" not in answer
     assert "none" in svg(found)
+
+
+def test_rules_that_hold_requests_back_without_evictions() -> None:
+    held = curve("conservative", (0.12, 0.0), (0.188, 0.0)), curve("past-future", (0.2, 0.0), (0.25, 0.0))
+    free = curve("ema", (0.3, 0.0), (0.3, 0.0))
+    answer = frontier_answer(with_curves(*held, free))
+    assert "by conservative (12 to 18.8 %) and past-future (20 to 25 %)." in answer
+    assert "past-future(seed_length=500)" in answer
+    told = curve("past-future(seed_length=100)", (0.2, 0.0), (0.25, 0.0))
+    assert "expects the longest" not in frontier_answer(with_curves(told, free))
+    table = equal_use_table(with_curves(curve("past-future", (0.2, 0.0), (0.4, 0.0)), curve("ema", (0.3, 0), (0.4, 0))))
+    assert cells(table, "past-future")["KV in use"] == NO_VALUE
+
+
+def test_a_rule_that_never_evicts_beside_others_has_no_use_at_a_rate() -> None:
+    cautious = curve("past-future", (0.7, 0.0), (0.8, 0.0))
+    found = with_curves(cautious, curve("watermark", (0.75, 0.5), (0.85, 2.0), (0.92, 10.0)))
+    answer = frontier_answer(found)
+    assert "At 1 eviction in 100 requests watermark fills 80 % of the cache (at level about 1.5)." in answer
+    assert "past-future expects the longest answers" in answer
+    assert cells(equal_use_table(found), "past-future")["KV in use"] == NO_VALUE
+    assert cells(equal_use_table(found), "watermark")["KV in use"] == "80.0"
 
 
 def test_an_oracle_that_evicts_says_so() -> None:

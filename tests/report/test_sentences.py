@@ -103,10 +103,16 @@ def test_where_order_makes_no_difference():
 def test_one_policy_has_an_answer_too():
     text = answer(of_waits({"qba(k=5)": [1.0, 3.0]}))
     assert text == (
-        "Under qba, requests wait 2.00 s on average and 3.00 s at P99; the first token comes after 3.50 s at P99. "
-        "The engine does not keep up: 50 % of the requests or more were still waiting at the last arrival, "
-        "so the waits would grow with a longer trace."
+        "Under qba, requests wait 2.00 s on average and 3.00 s at P99; the first token comes after 3.50 s at P99."
     )
+
+
+def test_an_engine_that_does_not_keep_up_leaves_many_waiting_and_not_one_of_five():
+    assert "keep up" not in answer(of_waits({"a": [1.0, 1.0, 1.0, 1.0, 9.0]}))
+    assert "keep up" not in answer(of_waits({"a": [18.5] * 100}))  # 19 wait at the last arrival
+    text = answer(of_waits({"a": [20.5] * 100}))
+    assert "The engine does not keep up: 21 % of the requests or more were still waiting at the last arrival, " in text
+    assert "keep up" not in answer(of_waits({"a": [20.5] * 1000}))  # 2.1 % of them
 
 
 def test_an_engine_that_keeps_up_is_not_said_not_to():

@@ -113,9 +113,15 @@ def test_a_difference_in_one_run_is_called_no_more_than_that():
 
 
 def test_a_difference_without_interval_is_unknown():
-    assert differences_table(of_waits({"a": [2.0], "b": [2.0]}))[0] == (
-        "a against b", "0 s", "0 %", "\N{EN DASH}", "unknown"
+    assert differences_table(of_waits({"a": [2.0], "b": [3.0]}))[0] == (
+        "a against b", "\N{MINUS SIGN}1.00 s", "\N{MINUS SIGN}33 %", "\N{EN DASH}", "too few: 1"
     )  # fmt: skip
+
+
+def test_policies_that_do_the_same_differ_by_nothing_rather_than_by_chance():
+    waits = np.random.default_rng(2).exponential(1.0, size=60)
+    (row,) = differences_table(of_waits({"a": waits, "b": waits}))
+    assert row == ("a against b", "0 s", "0 %", "\N{EN DASH}", "none: the same outcomes")
 
 
 def test_cancelled_requests_and_wasted_tokens_are_shown_where_clients_may_leave_or_left():

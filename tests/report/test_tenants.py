@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 import vl_convert
 
 from headway.measure.sla import Sla
+from headway.policies.policy import Policy
 from headway.report.columns import NO_VALUE, Column, Table, lowest
 from headway.report.drawing import Figure
 from headway.report.html import html_report
-from headway.report.numbers import percent_text
-from headway.report.sentences import answer
 from headway.report.tenant_charts import MOST as MOST_DRAWN
 from headway.report.tenant_charts import POINTS, tenant_figures
-from headway.report.tenant_sentences import promises_kept
 from headway.report.tenant_tables import MOST, classes_table, fairness_table, tenants_table
-from tests.report.comparisons import of_tenants, typical
+from headway.simulate.run import simulate
+from headway.workload.trace import Trace
+from tests.report.comparisons import ENGINE, of_tenants, typical
 from tests.report.test_html import Page
 
 TWO = of_tenants()
@@ -183,28 +185,34 @@ def test_tenants_that_never_wait_together_have_no_chart_of_gaps():
     assert service.key == "service"
 
 
-def test_the_answer_says_who_keeps_promises_and_to_whom():
-    worst = [
-        min((group.promises.attainment or 0, name) for name, group in summary.tenancy.tenants.items())
-        for summary in TWO.policies
-        if summary.tenancy
-    ]
-    (said,) = promises_kept(TWO)
-    assert worst[0][0] < worst[1][0]
-    texts = [f"keeps {percent_text(share)} ({name})" for share, name in worst]
-    assert said == f"Of the promises to the tenant that it serves worst, fair-share {texts[1]}; fcfs {texts[0]}."
-    assert said in answer(TWO)
+def test_who_was_rejected_or_demoted_is_told_by_tenant_and_class():
+    rules = tuple(replace(Policy.of("fcfs", None, shed), name=shed) for shed in ("keep", "reject", "demote"))
+    found = of_tenants(policies=rules, ttft_slo=[0.5] * 200, **{"class": ["chat", "code"] * 100})
+    for make in (tenants_table, classes_table):
+        table = table_of(make(found))
+        for name, policy in (("Rejected", "reject"), ("Demoted", "demote")):
+            cells = dict(zip(zip(table.rows, table.blocks, strict=True), column(table, name, "").cells, strict=True))
+            total = sum(int(cell) for (row, _), cell in cells.items() if row == policy)
+            summary = found.summary(policy)
+            assert total == (summary.rejected if policy == "reject" else summary.refusals.demoted) > 0
+            assert all(cell == "0" for (row, _), cell in cells.items() if row != policy)
+    entry = found.summary("reject").to_dict()
+    assert sum(one["rejected"] for one in entry["tenants"].values()) == entry["rejected"]
+    demoted = found.first["demote"].outcomes.filter("demoted")
+    quiet = demoted.filter(pl.col("tenant") == "quiet").height
+    assert found.summary("demote").to_dict()["tenants"]["quiet"]["demoted"] == quiet
+    names = {column.group for column in table_of(tenants_table(TWO)).columns}
+    assert not names & {"Rejected", "Demoted"}
 
 
-def test_nothing_is_said_of_promises_that_all_keep_or_nobody_gave():
-    assert promises_kept(of_tenants(ttft_slo=None)) == []
-    assert promises_kept(of_tenants(ttft_slo=[1e6] * 200)) == []
-    assert promises_kept(of_tenants(policies=("fcfs",))) == []
-    assert promises_kept(typical()) == []
-
-
-def test_a_single_tenant_needs_no_name():
-    one = of_tenants(policies=("fcfs", "shortest-work"), tenant=None, ttft_slo=[3.0] * 200)
-    (said,) = promises_kept(one)
-    assert said.startswith("Of the promises, shortest-work keeps ")
-    assert "default" not in said
+def test_a_client_that_leaves_was_demoted_all_the_same():
+    """The reason is then the client's, and the demotion must not be lost."""
+    frame = pl.DataFrame({"arrival": [0.0] * 60, "prompt_tokens": [50] * 60, "output_tokens": [20] * 60})
+    run = simulate(
+        Trace.from_frame("t", frame.with_columns(pl.lit(0.3).alias("ttft_slo"))),
+        Policy.of("fcfs", None, "demote"),
+        ENGINE,
+        patience=1.0,
+    )
+    assert run.totals.demoted == run.outcomes["demoted"].sum()
+    assert run.outcomes.filter(pl.col("demoted") & (pl.col("outcome") == "cancelled")).height

@@ -56,7 +56,7 @@ def main() -> None:
         status = _run(sys.argv[1:])
         flush()
     except typer.TyperException as error:  # an option or argument that cannot be read
-        fail(error.format_message())
+        fail(error.format_message() + _of_a_list(sys.argv[1:], error.format_message()))
         status = INVALID
     except InvalidInput as error:
         fail(str(error))
@@ -78,6 +78,19 @@ def main() -> None:
         fail("interrupted")
         status = INTERRUPTED
     sys.exit(status)
+
+
+def _of_a_list(arguments: list[str], message: str) -> str:
+    """Return where to look for one entry of a list, when a command that lists them was asked for it."""
+    name = next((word for word in arguments[1:] if not word.startswith("-")), "")
+    if "unexpected extra argument" not in message or not name:
+        return ""
+    told = {
+        "workloads": f"options are told by 'headway workloads --json -', and 'headway compare {name}' runs it",
+        "policies": "options are told by 'headway policies --json -'",
+        "engines": "all that is known of each by 'headway engines --json -'",
+    }
+    return f"; it lists them all: {told[arguments[0]]}" if arguments[0] in told else ""
 
 
 def _run(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ from headway.measure.comparison import Comparison
 from headway.measure.frontier import Frontier
 from headway.report.frontier_tables import equal_use_table, settings_table, times_table
 from headway.report.frontier_words import frontier_answer, frontier_question
-from headway.report.sentences import answer, question
+from headway.report.sentences import answer, question, rules_line
 from headway.report.tables import (
     Column,
     Table,
@@ -40,6 +40,8 @@ SHORT_GROUPS = {
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print question, answer, tables and notes."""
     console.print(Text(question(comparison), style="bold"))
+    if rules := rules_line(comparison):
+        console.print(Text(rules, style="dim"))
     console.print(Text(answer(comparison)))
     tenancy = (tenants_table, classes_table, fairness_table)
     for make in (waiting_table, tokens_table, *tenancy, engine_table, refusals_table, memory_table):

@@ -510,6 +510,7 @@ class Scheduler:
                 continue
             if self.shedding.demotes:
                 seq.state = DEMOTED
+                seq.demoted = True
                 self.demotions += 1
                 self._blocked = False
                 self.order.remove(seq)

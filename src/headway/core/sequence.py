@@ -42,6 +42,7 @@ class Sequence:
         start: boundary at which it was first scheduled, in seconds; -1 before.
         evictions: how often it was evicted.
         computed: positions that had been computed when it was last evicted; filling them again is nobody's gain.
+        demoted: whether the shedding rule has put it behind all others.
         reason: why it ended, where it did not finish, or why it was demoted.
         retry_after: seconds after which a client that was refused may try again; None where nobody knows.
         mark: the order's own; 0 at first.
@@ -50,6 +51,7 @@ class Sequence:
     __slots__ = (
         "arrival",
         "computed",
+        "demoted",
         "ending",
         "evictions",
         "filled",
@@ -85,6 +87,7 @@ class Sequence:
         self.evictions: int = 0
         self.computed: int = 0
         self.mark: int = 0
+        self.demoted: bool = False
         self.reason: str | None = None
         self.retry_after: float | None = None
 

@@ -69,6 +69,11 @@ class Comparison:
                 return pair.reversed(self.summary(b).latency.wait.mean)
         return None
 
+    def unlike(self) -> tuple[Summary, ...]:
+        """Return the policies without those under which every request had the same outcome as under an earlier one."""
+        later = {pair.b for pair in self.paired if pair.same}
+        return tuple(summary for summary in self.policies if summary.policy not in later)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `--json`: plain data without NaN or infinity (None instead)."""
         settings = dict(self.settings)
@@ -126,8 +131,7 @@ class ComparisonBuilder:
             notes.append("A run was interrupted: its figures are of the requests that had ended by then.")
         first = {name: run for name, run in self._first.items() if not seeds or run.seed == seeds[0]}
         pairs = tuple(paired_difference(a, b, first) for a, b in itertools.combinations(used, 2) if seeds)
-        if len(seeds) == 1 and pairs:
-            notes.append(_one_seed_note(pairs))
+        notes += [*_same_note(pairs), *_pairs_notes(policies, pairs, len(seeds))]
         return Comparison(
             settings=self._settings,
             policies=policies,
@@ -158,11 +162,39 @@ def _seeds_note(summaries: Mapping[str, Mapping[int, Summary]], common: Sequence
     return f"The policies share no seed ({have} seeds); their figures are of different requests."
 
 
-def _one_seed_note(pairs: Sequence[PairedDifference]) -> str:
+def _same_note(pairs: Sequence[PairedDifference]) -> list[str]:
+    """Say which policies did the same as an earlier one."""
+    first: dict[str, str] = {}
+    for pair in pairs:
+        if pair.same and pair.a not in first:
+            first.setdefault(pair.b, pair.a)
+    if not first:
+        return []
+    told = [(original, [b for b, a in first.items() if a == original]) for original in dict.fromkeys(first.values())]
+    parts = [f"{', '.join(copies)} as {original}" for original, copies in told]
+    return [f"The same as another policy, every request with the same outcome: {'; '.join(parts)}."]
+
+
+def _pairs_notes(policies: Sequence[Summary], pairs: Sequence[PairedDifference], seeds: int) -> list[str]:
+    """Say of which requests the differences are, and how sure they are."""
+    if not pairs:
+        return []
+    unequal = len({(one.rejected, one.cancelled, one.expired) for one in policies}) > 1
+    if seeds > 1:
+        some = "Differences are of mean waits of whoever was started: under some policies those are fewer requests."
+        return [some] if unequal else []
+    requests, counts = max(one.latency.requests for one in policies), [pair.requests or 0 for pair in pairs]
+    low, high = min(counts), max(counts)
+    many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    both = f"Differences are of the requests that both policies of a pair started, {many} of {requests:,}"
     if all(pair.ci95 is None for pair in pairs):
-        return f"Too few requests to say how sure the differences are; {2 * BLOCKS} or several seeds would do."
-    return (
-        f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests (batch means), "
-        "widened where one block is like the next. Near saturation they are still too narrow, so that one run shows "
-        "no difference to be significant; several seeds of a workload, or several stretches of traffic, can."
-    )
+        few = f"{both}: too few" if low < requests else "Too few requests"
+        return [f"{few} to say how sure the differences are; {2 * BLOCKS} or several seeds would do."]
+    return [*([f"{both}."] if low < requests else []), _ONE_SEED]
+
+
+_ONE_SEED = (
+    f"One run: the intervals of the differences are from {BLOCKS} blocks of successive requests (batch means), "
+    "widened where one block is like the next. Near saturation they are still too narrow, so that one run shows "
+    "no difference to be significant; several seeds of a workload, or several stretches of traffic, can."
+)

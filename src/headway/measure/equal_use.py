@@ -195,6 +195,13 @@ def used_at(line: Line, evictions: float) -> float | None:
     return float(line.used[right - 1] + share * (line.used[right] - line.used[right - 1]))
 
 
+def setting_at(curve: Curve, used: float) -> float:
+    """Return the value of a rule's knob at some use, interpolated linearly between the settings beside it."""
+    by_use = {point.used_mean: point.value or 0.0 for point in reversed(curve.points)}
+    uses = sorted(by_use)
+    return float(np.interp(used, uses, [by_use[use] for use in uses]))
+
+
 def ratio_at(a: Curve, b: Curve, used: float) -> Ratio | None:
     """Compare two rules at some use; None where one of them does not reach it."""
     one, other = Line.of(a), Line.of(b)

@@ -7,7 +7,7 @@ it hard for the other, and the differences scatter far less than the policies th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class PairedDifference:
         ci95: 95 % interval of the difference; None where it cannot be told.
         relative: the difference as a share of b; None if b is 0.
         method: "seeds" (independent repetitions) or "batch means" (20 blocks of one run).
+        requests: how many requests it is of: those that both started; None where it is of means over seeds.
+        same: every request had the same outcome under both, so that there is no difference to be sure of.
     """
 
     a: str
@@ -39,6 +41,8 @@ class PairedDifference:
     ci95: Interval | None
     relative: float | None
     method: str
+    requests: int | None = None
+    same: bool = False
 
     @property
     def significant(self) -> bool | None:
@@ -56,14 +60,16 @@ class PairedDifference:
             "relative": self.relative,
             "significant": self.significant,
             "method": self.method,
+            "requests": self.requests,
+            "same_outcomes": self.same,
         }
 
     def reversed(self, base: float | None) -> PairedDifference:
         """Return b less a; `base` is a's own value, of which it is a share."""
         difference = None if self.difference is None else -self.difference
         interval = self.ci95 and Interval(-self.ci95.high, -self.ci95.low)
-        return PairedDifference(
-            self.b, self.a, self.metric, difference, interval, _share(difference, base), self.method
+        return replace(
+            self, a=self.b, b=self.a, difference=difference, ci95=interval, relative=_share(difference, base)
         )
 
 
@@ -81,14 +87,29 @@ def paired_difference(a: Sequence[Summary], b: Sequence[Summary], first: Mapping
     if len(set(means)) == 1 and all(name in first for name in names):
         # One run, or the same run over and over: repetitions that draw nothing are no sample.
         one, other = _paired_waits(first[names[0]], first[names[1]])
-        method, interval = "batch means", batch_means(one - other)
+        method, interval, requests = "batch means", batch_means(one - other), one.size
     else:
         known = np.array([pair for pair in means if None not in pair], dtype=np.float64).reshape(-1, 2)
         one, other = known[:, 0], known[:, 1]
-        method, interval = "seeds", mean_interval(one - other)
+        method, interval, requests = "seeds", mean_interval(one - other), None
     difference = float((one - other).mean()) if one.size else None
     base = float(other.mean()) if other.size else None
-    return PairedDifference(*names, "wait.mean", difference, interval, _share(difference, base), method)
+    share, same = _share(difference, base), _same_outcomes(a, b, first)
+    return PairedDifference(*names, "wait.mean", difference, interval, share, method, requests, same)
+
+
+def _same_outcomes(a: Sequence[Summary], b: Sequence[Summary], first: Mapping[str, RunRecord]) -> bool:
+    """Whether every request of the first seed ended alike at the same times, and the figures of all seeds agree."""
+    runs = [first.get(one[0].policy) for one in (a, b)]
+    if runs[0] is None or runs[1] is None or not runs[0].outcomes.equals(runs[1].outcomes):
+        return False
+    return all(_figures(x) == _figures(y) for x, y in zip(a, b, strict=True))
+
+
+def _figures(one: Summary) -> tuple[object, ...]:
+    """Return figures that are of whole requests: those between tokens depend on how a run was cut into segments."""
+    times = one.latency.wait, one.latency.ttft, one.latency.e2e
+    return *times, one.finished, one.cancelled, one.expired, one.refusals, one.longest_wait
 
 
 def _paired_waits(a: RunRecord, b: RunRecord) -> tuple[np.ndarray, np.ndarray]:

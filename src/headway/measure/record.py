@@ -41,6 +41,7 @@ OUTCOME_SCHEMA: dict[str, type[pl.DataType]] = {
     "evictions": pl.Int64,
     "outcome": pl.String,
     "reason": pl.String,
+    "demoted": pl.Boolean,
 }
 """Columns of `RunRecord.outcomes`, in order. `id` may be Int64 instead: it is what the trace says."""
 
@@ -157,7 +158,7 @@ class RunRecord:
             "short", "long" or a number as text, `largest_gap` is null with fewer than two deliveries. A promise
             (`PROMISES`, seconds) is null where none was given; `weight` is its tenant's share beside the others'.
             `outcome` is "finished", "rejected", "cancelled" or "expired", and `reason` says why where that is
-            not plain.
+            not plain; `demoted` whether the shedding rule put it behind all others.
         segments: the decode iterations.
         residence: who decoded when (`RESIDENCE_SCHEMA`): the request in row `row` of `outcomes` decoded in
             iterations `joined + 1 .. left`; several rows a request if it was evicted in between.

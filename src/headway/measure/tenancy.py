@@ -23,6 +23,8 @@ class Group:
 
     Attributes:
         finished: requests that got all their tokens.
+        rejected: requests turned away.
+        demoted: requests that the shedding rule put behind all others.
         served: what the engine did for them, in charged units.
         latency: waits and latencies, and how many requests there are.
         promises: how everything was kept that was promised to them: by their own promises, and by the agreement.
@@ -32,6 +34,8 @@ class Group:
     """
 
     finished: float
+    rejected: float
+    demoted: float
     served: float
     latency: Latency
     promises: Service
@@ -45,6 +49,8 @@ class Group:
         labels = {one.label for one in seeds}
         return cls(
             finished=mean_count([one.finished for one in seeds]),
+            rejected=mean_count([one.rejected for one in seeds]),
+            demoted=mean_count([one.demoted for one in seeds]),
             served=mean_count([one.served for one in seeds]),
             latency=Latency.over_seeds([one.latency for one in seeds]),
             promises=Service.over_seeds([one.promises for one in seeds]) or Service(None, None),
@@ -58,6 +64,8 @@ class Group:
         return {
             "requests": latency.pop("requests"),
             "finished": self.finished,
+            "rejected": self.rejected,
+            "demoted": self.demoted,
             "service": self.served,
             **self.promises.to_dict(),
             "kept": {name: self.kept.get(name) for name in _OWN},
@@ -173,6 +181,8 @@ class _Groups:
         shares = {name: values[member] for name, values in self.each.items()}
         return Group(
             finished=int((rows["outcome"] == "finished").sum()),
+            rejected=int((rows["outcome"] == "rejected").sum()),
+            demoted=int(rows["demoted"].sum()),
             served=float(self.served[member].sum()),
             latency=latency,
             promises=Service.of(self.record, self.met, member),

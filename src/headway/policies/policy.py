@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
 from headway.core.engine import EngineProfile
-from headway.core.errors import InvalidSpec, expect
+from headway.core.errors import InvalidSpec, expect, nearest
 from headway.core.rules import Eviction, MemoryRule, Order, Shedding
 from headway.core.scheduler import Scheduler
 from headway.core.spec import Spec, build, construct, parse_spec
@@ -135,6 +137,11 @@ def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
     path = _IMPORT_PATH.match(order.strip())
     if path is None:
         spec = parse_spec(order)
+        if spec.name not in ORDERS:
+            typed = order.partition("(")[0].strip()
+            known = nearest(spec.name, ORDERS)
+            own = "" if known.startswith("did") else f". Your own is named as module:Class, as in {typed}:MyOrder"
+            raise InvalidSpec(f"unknown policy '{typed}'; {known}{own}")
         return str(spec), lambda: build(spec, ORDERS, "policy")
     own = Spec(f"{path[1]}:{path[2]}", parse_spec(f"own{path[3] or ''}").arguments)
     cls = _imported(path[1], path[2])
@@ -147,7 +154,13 @@ def _imported(module: str, name: str) -> type[Order]:
     except ImportError as error:
         raise InvalidSpec(f"policy '{module}:{name}': cannot import it: {error}") from None
     except AttributeError:
-        raise InvalidSpec(f"policy '{module}:{name}': module '{module}' has no '{name}'") from None
-    if not (isinstance(found, type) and issubclass(found, Order)):
+        orders = [key for key, value in vars(sys.modules[module]).items() if _is_order(value) and value is not Order]
+        hint = f"; {nearest(name, orders)}" if orders else ", and no subclass of headway.Order"
+        raise InvalidSpec(f"policy '{module}:{name}': module '{module}' has no '{name}'{hint}") from None
+    if not _is_order(found):
         raise InvalidSpec(f"policy '{module}:{name}': expected a subclass of headway.Order, got {found!r}")
     return found
+
+
+def _is_order(value: object) -> TypeGuard[type[Order]]:
+    return isinstance(value, type) and issubclass(value, Order)

@@ -16,10 +16,12 @@ from headway.measure.curves import timeline_maxima, wait_cdf
 from headway.measure.latency import CLASSES
 from headway.measure.quantiles import Stats, quantile
 from headway.report.drawing import (
+    BROKEN,
     Figure,
     chart_of,
     labels_of,
     legend,
+    lines,
     of_seed,
     order_of,
     policy_colour,
@@ -36,6 +38,9 @@ BUCKETS = 600
 MOST_DECADES = 5
 """Powers of ten that the axis of waits spans at most, down from the longest wait."""
 
+
+_LINE = 15
+"""Pixels of a line of a label."""
 
 _MAXIMA = f"Each point is the highest sample within 1/{BUCKETS} of the time shown."
 
@@ -132,12 +137,15 @@ def _means(comparison: Comparison) -> Figure | None:
     rows = _bars(comparison, groups, "mean")
     if not rows:
         return None
-    y = alt.Y("policy:N").title(None).sort(order_of(comparison))
+    names = order_of(comparison)
+    most = max(len(lines(name)) for name in names)
+    axis = alt.Axis(labelExpr=BROKEN, labelLimit=240, labelOffset=-_LINE / 2 * (most - 1))  # the first line is centred
+    y = alt.Y("policy:N").title(None).sort(names).axis(axis)
     base = chart_of(rows).encode(y=y, color=policy_colour(comparison, "none"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         x=alt.X("value:Q").title("Mean wait (s)").scale(_beyond(rows)), tooltip=_tooltips("Mean wait")
     )
-    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=30 * len(rows))
+    chart = alt.LayerChart(layer=[bars, *_whiskers(base, rows)], height=(30 + _LINE * (most - 1)) * len(rows))
     caption = _with_intervals(comparison, "Of all requests that were started.")
     return Figure("means", "Mean wait", caption, (chart,))
 
@@ -217,7 +225,7 @@ def _lines(comparison: Comparison, key: str, rows: list[dict[str, Any]], *, dash
     dashes = [[1, 0], [8, 3], [3, 2], [10, 3, 2, 3]]
     order = order_of(comparison)
     scale = alt.Scale(domain=order, range=[dashes[i % len(dashes)] for i in range(len(order))])
-    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(legend("stroke")))
+    return chart.encode(strokeDash=alt.StrokeDash("policy:N").scale(scale).legend(legend("stroke", order)))
 
 
 def _bars(comparison: Comparison, groups: Sequence[tuple[str, str, Stats]], statistic: str) -> list[dict[str, Any]]:

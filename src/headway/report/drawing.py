@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +11,19 @@ import altair as alt
 
 from headway.measure.comparison import Comparison
 from headway.report.labels import policy_colours, short_labels
+
+_PLACE = 400
+"""Pixels that a legend may take: what the narrower charts of the page have at least."""
+
+_CHARACTER, _SYMBOL = 7.2, 36
+"""Pixels of a character in the mean, and of a symbol with the space around it."""
+
+
+_LONG = 32
+"""Characters of a name from which on it is broken into lines."""
+
+BROKEN = f"length(datum.label) > {_LONG} ? split(replace(datum.label, / [+] /g, '\\n+ '), '\\n') : datum.label"
+"""A Vega expression that breaks the label of a legend or an axis as `lines` does."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +71,28 @@ def policy_colour(comparison: Comparison, symbol: Literal["stroke", "square", "n
     """Return the policies' colours, with a legend of strokes or squares or none."""
     colours = policy_colours([summary.policy for summary in comparison.policies])
     scale = alt.Scale(domain=order_of(comparison), range=list(colours.values()))
-    return alt.Color("policy:N").scale(scale).legend(None if symbol == "none" else legend(symbol))
+    shown = None if symbol == "none" else legend(symbol, order_of(comparison))
+    return alt.Color("policy:N").scale(scale).legend(shown)
 
 
-def legend(symbol: Literal["stroke", "square"]) -> alt.Legend:
-    """Return a legend above the chart."""
-    return alt.Legend(orient="top", title=None, symbolType=symbol, labelLimit=260)
+def legend(symbol: Literal["stroke", "square"], names: Sequence[str]) -> alt.Legend:
+    """Return a legend above the chart, of all names, in as many columns as fit the narrowest place of a chart."""
+    longest = max((len(line) for name in names for line in lines(name)), default=0)
+    columns = max(1, min(len(names), int(_PLACE // (longest * _CHARACTER + _SYMBOL))))
+    return alt.Legend(
+        orient="top",
+        title=None,
+        symbolType=symbol,
+        columns=columns,
+        symbolLimit=0,
+        labelLimit=_PLACE - _SYMBOL,
+        labelExpr=BROKEN,
+    )
+
+
+def lines(name: str) -> list[str]:
+    """Return a policy's name as charts break it: one that is long, before each rule that is joined to it."""
+    return re.split(r" (?=\+ )", name) if len(name) > _LONG else [name]
 
 
 def time_axis(unit: str | None) -> alt.X:

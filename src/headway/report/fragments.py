@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headway.report.drawing import Figure  # it imports altair, which takes long
 
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|s|ms|µs|min|h)(?!\w))")
-_SHOWN_ELSEWHERE = ("headway", "command")
+_SHOWN_ELSEWHERE = ("headway", "command", "rules")
 
 
 def partial_banner(*, partial: bool) -> str:

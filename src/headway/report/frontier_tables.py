@@ -29,7 +29,7 @@ def equal_use_table(found: Frontier) -> Table | None:
         for use in uses
         if (cells := tuple(_rate_text(evictions_at(line, use / 100)) for line in lines))
     ]
-    full = tuple(NO_VALUE if use is None else f"{use * 100:.1f}" for use in (used_at(line, RATE) for line in lines))
+    full = tuple(map(_use_at_rate, lines))
     columns.append(Column(f"At {RATE:g} in 100", "KV in use", "%", full, _empty(curves)))
     return Table(
         "Evictions at equal use of the cache",
@@ -105,6 +105,12 @@ def _uses(curves: Sequence[Curve]) -> list[int]:
     high = math.floor(min(line.used[-1] for line in lines) * 100)
     low = math.ceil(max(line.used[0] for line in lines) * 100)
     return list(range(high, low - 1, -APART)[:USES])[::-1]
+
+
+def _use_at_rate(line: Line) -> str:
+    """Return how full a rule fills the cache at the rate, in %; nothing of a rule that never evicted."""
+    use = used_at(line, RATE) if line.evictions.any() else None
+    return NO_VALUE if use is None else f"{use * 100:.1f}"
 
 
 def _rules(curves: Sequence[Curve]) -> tuple[str, ...]:

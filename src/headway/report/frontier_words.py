@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from headway.measure.equal_use import LEVEL, EqualUse, Line, Ratio, Stretch, against_reference, used_at
+from headway.measure.equal_use import LEVEL, EqualUse, Line, Ratio, Stretch, against_reference, setting_at, used_at
 from headway.measure.frontier import Frontier
+from headway.measure.memory_curve import Curve
 from headway.report.labels import short_labels
 from headway.report.numbers import list_text, rate_text
 
 RATE = 1.0
 """Evictions per 100 requests that a service may bear: the use under each rule is named for it."""
+
+HELD_BACK = 0.95
+"""Share of the highest use below which a rule is said to hold requests back where nothing was evicted: the requests are
+the same, so less in use means that they were let in later. What rules differ by chance is well above."""
 
 
 def frontier_question(found: Frontier) -> str:
@@ -19,14 +24,10 @@ def frontier_question(found: Frontier) -> str:
 
 def frontier_answer(found: Frontier) -> str:
     """Return the answer: the first rule against the reference, the use under each rule, the limit."""
-    points = [point for curve in found.curves for point in curve.points]
-    if not any(point.evictions_mean for point in points):
-        most = max(point.used_mean for point in points)
-        return (
-            f"No rule evicted anything: {use_text(most)} of the cache are in use at the most. The rules differ where "
-            "memory is scarce: with more requests at once (--rate) or longer ones (--scale-lengths)."
-        )
-    return " ".join([*_first_against_reference(found), *_use_at_rate(found), *_limit(found)])
+    if not any(point.evictions_mean for curve in found.curves for point in curve.points):
+        return " ".join(_without_evictions(found))
+    told = [*_first_against_reference(found), *_use_at_rate(found), *_limit(found)]
+    return " ".join([*told, *_warm_up(found)])
 
 
 def use_text(share: float) -> str:
@@ -80,18 +81,64 @@ def _between(stretch: Stretch) -> str:
 
 
 def _use_at_rate(found: Frontier) -> list[str]:
-    """Say how full the cache is under each rule at one eviction in 100 requests, the fullest first."""
+    """Say how full the cache is under each rule at one eviction in 100 requests, and at what setting; fullest first."""
     labels = short_labels([curve.rule for curve in found.curves])
-    lines = {labels[curve.rule]: Line.of(curve) for curve in found.turned}
-    uses = {name: used_at(line, RATE) for name, line in lines.items()}
-    known = sorted(((use, name) for name, use in uses.items() if use is not None), reverse=True)
+    lines = {curve.rule: Line.of(curve) for curve in found.turned}
+    evicting = [curve for curve in found.turned if lines[curve.rule].evictions.any()]
+    uses = [(used_at(lines[curve.rule], RATE), curve) for curve in evicting]
+    known = sorted(((use, curve) for use, curve in uses if use is not None), key=lambda one: -one[0])
     if not known:
         return []
     parts: list[str] = []
-    for use, name in known:
-        more = "at least " if lines[name].evictions.max() <= RATE else ""  # bolder settings may exist
-        parts.append(f"{name} {more}{use_text(use)}" if parts else f"{name} fills {more}{use_text(use)} of the cache")
+    for use, curve in known:
+        more = "at least " if lines[curve.rule].evictions.max() <= RATE else ""  # bolder settings may exist
+        setting = f"at {curve.knob} {'' if more else 'about '}{setting_at(curve, use):.2g}"
+        name = labels[curve.rule]
+        text = f"{name} {more}{use_text(use)}" if parts else f"{name} fills {more}{use_text(use)} of the cache"
+        parts.append(f"{text} ({setting})")
     return [f"At {RATE:g} eviction in 100 requests {list_text(parts)}."]
+
+
+def _without_evictions(found: Frontier) -> list[str]:
+    """Say how full the cache was, which rules held requests back all the same, and where rules differ in evictions."""
+    labels = short_labels([curve.rule for curve in found.curves])
+    most = max(map(_most_used, found.curves))
+    held = [
+        f"{labels[curve.rule]} ({_span(curve)})"
+        for curve in found.curves
+        if min(point.used_mean for point in curve.points) < HELD_BACK * most
+    ]
+    sentences = [f"No rule evicted anything; {use_text(most)} of the cache are in use at the highest (mean)."]
+    if held:
+        some = list_text(held)
+        sentences.append(f"Though memory was free, requests were held back, so that less is in use, by {some}.")
+        sentences += _warm_up(found)
+    scarce = "Evictions come where memory is scarce: with more requests at once (--rate) or longer ones"
+    return [*sentences, f"{scarce} (--scale-lengths)."]
+
+
+def _warm_up(found: Frontier) -> list[str]:
+    """Hint at the start of a rule that learns lengths, where it never evicted and stays below all others."""
+    tops = {curve.rule: _most_used(curve) for curve in found.curves}
+    for curve in found.curves:
+        others = [use for rule, use in tops.items() if rule != curve.rule]
+        evicted = any(point.evictions_mean for point in curve.points)
+        if not curve.rule.startswith("past-future") or "seed_length=" in curve.rule or evicted or not others:
+            continue
+        if tops[curve.rule] < HELD_BACK * max(others):
+            hint = "past-future expects the longest answers until enough requests have finished: give it a usual length"
+            return [f"{hint}, as in past-future(seed_length=500)."]
+    return []
+
+
+def _most_used(curve: Curve) -> float:
+    return max(point.used_mean for point in curve.points)
+
+
+def _span(curve: Curve) -> str:
+    """Return what a rule's settings fill, from the least to the most."""
+    low, high = use_text(min(point.used_mean for point in curve.points)), use_text(_most_used(curve))
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _limit(found: Frontier) -> list[str]:

@@ -18,7 +18,7 @@ from headway.report.fragments import (
     settings_section,
     table_html,
 )
-from headway.report.sentences import answer, question
+from headway.report.sentences import answer, question, rules_line
 from headway.report.tables import engine_table, memory_table, refusals_table, tokens_table, waiting_table
 from headway.report.tenant_sections import tenant_sections
 
@@ -72,7 +72,7 @@ def html_report(comparison: Comparison) -> str:
             f"<header>\n<h1>{html.escape(title)}</h1>",
             partial_banner(partial=comparison.partial),
             f'<p class="answer">{prose(answer(comparison))}</p>',
-            f'<p class="facts">{prose(facts(comparison))}</p>\n</header>\n<main>',
+            f'<p class="facts">{prose(f"{facts(comparison)} {rules_line(comparison)}".strip())}</p>\n</header>\n<main>',
             section("Waiting", _WAITING, table_html(waiting_table(comparison))),
             figure_grid([figure for figure in drawn if figure.place != "wide"]),
             differences_section(comparison),

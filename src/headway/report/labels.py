@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 _KNOWN_COLOURS = {"fcfs": "#4477AA", "psf": "#EE6677", "aa": "#AA3377", "qba": "#228833"}
 _RULE_COLOURS = {"past-future": "#228833", "ema": "#4477AA", "watermark": "#EE6677", "conservative": "#997700"}
-_OTHER_COLOURS = ("#CCBB44", "#66CCEE", "#997700", "#882255", "#44AA99", "#888888")
-"""Paul Tol's colour-blind safe schemes; each is at least readable on white and on near-black."""
+_OTHER_COLOURS = ("#CCBB44", "#66CCEE", "#997700", "#882255", "#44AA99", "#888888", "#F1932D", "#AE76A3")
+"""Of Paul Tol's colour-blind safe schemes; each is at least readable on white and on near-black. With those that no
+built-in name takes there are twelve; of more policies some share a colour."""
 
 
 def short_labels(policies: Sequence[str]) -> dict[str, str]:
@@ -29,12 +30,14 @@ def rule_colours(rules: Sequence[str]) -> dict[str, str]:
 
 
 def _colours(specs: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
+    own = {spec: usual.get(spec.partition("(")[0].strip()) for spec in specs}
+    free = [colour for colour in dict.fromkeys((*_OTHER_COLOURS, *usual.values())) if colour not in own.values()]
     colours: dict[str, str] = {}
     others = 0
-    for policy in specs:
-        known = usual.get(policy.partition("(")[0].strip())
-        if known is None or known in colours.values():
-            known = _OTHER_COLOURS[others % len(_OTHER_COLOURS)]
-            others += 1
-        colours[policy] = known
+    for spec, known in own.items():
+        if known is not None and known not in colours.values():
+            colours[spec] = known
+            continue
+        colours[spec] = free[others % len(free)]
+        others += 1
     return colours

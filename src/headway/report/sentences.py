@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,16 +11,22 @@ from headway.measure.record import RunRecord
 from headway.measure.summary import Summary
 from headway.report.labels import short_labels
 from headway.report.numbers import count_text, list_text, percent_text, seconds_apart, seconds_text
-from headway.report.tenant_sentences import promises_kept
+from headway.report.served import NAMED, leading, unequal, waits_of_started
 
 SAME, SAME_SHARE = 1e-6, 5e-4
 """Waits closer than this (seconds, or as a share) are called the same."""
+
+MOST = 5
+"""Sentences of an answer."""
 
 AT_ONCE = 1e-3
 """Share of a run within which all requests arrive that were there at the start."""
 
 BACKLOG = 0.05
 """Share of the requests still waiting at the last arrival from which on an engine is said not to keep up."""
+
+BACKLOG_REQUESTS = 20
+"""And how many these must be: a handful that came together at the end is no queue that grows."""
 
 
 def question(comparison: Comparison) -> str:
@@ -36,14 +42,35 @@ def question(comparison: Comparison) -> str:
     return f"Which policy should serve {what}{place}?"
 
 
+def rules_line(comparison: Comparison) -> str:
+    """Return what holds for every policy beside its order, where that is not the default; empty where nothing does."""
+    rules = [*comparison.settings.get("rules", ())]
+    if sla := comparison.settings.get("sla"):
+        rules.append(f"sla {sla}")
+    return f"With {', '.join(rules)}." if rules else ""
+
+
 def answer(comparison: Comparison) -> str:
-    """Return the answer, in one to five sentences: who waits least, how sure that is, and what it costs."""
+    """Return the answer, in one to five sentences.
+
+    Who waits least, how sure that is, and what it costs. Where promises were made, or requests were turned away or lost
+    in different numbers, what was served goes before the waits.
+    """
     known = [summary for summary in comparison.policies if summary.latency.wait.mean is not None]
     if not known:
         return "No request was started, so there is nothing to compare."
-    sentences = [_alone(known[0])] if len(known) == 1 else _among(comparison, known)
-    turned = [*_overload(comparison), *_turned_away(comparison), *_left(comparison)]
-    return " ".join([*sentences, *promises_kept(comparison), *turned])
+    labels = short_labels([summary.policy for summary in comparison.policies])
+    turned = [*_turned_away(comparison), *_left(comparison)]
+    if len(known) == 1:
+        return " ".join([_alone(known[0]), *_overload(comparison), *turned])
+    lead = leading(comparison, labels)
+    distinct = comparison.unlike()
+    apart = [one for one in known if one in distinct]
+    waits = _among(comparison, apart if len(apart) > 1 else known, labels, lead=bool(lead))
+    if lead and unequal(comparison):
+        waits = [waits_of_started(known, labels)]
+    sentences = [*lead, *waits[: 2 if lead else 3], *_overload(comparison), *turned]
+    return " ".join(sentences[:MOST])
 
 
 def _alone(summary: Summary) -> str:
@@ -53,9 +80,15 @@ def _alone(summary: Summary) -> str:
     return f"{text}; the first token comes after {_text(ttft.p99)} at P99." if ttft.p99 is not None else f"{text}."
 
 
-def _among(comparison: Comparison, known: Sequence[Summary]) -> list[str]:
-    """Say who has the lowest mean wait, whether that may be chance, and what it does to long requests."""
-    labels = short_labels([summary.policy for summary in comparison.policies])
+def _among(comparison: Comparison, known: Sequence[Summary], labels: dict[str, str], *, lead: bool) -> list[str]:
+    """Say who has the lowest mean wait, whether that may be chance, and what it does to long requests.
+
+    Args:
+        comparison: the whole.
+        known: policies with waits, none of which did the same as another.
+        labels: the policies' names.
+        lead: a sentence before has named the workload.
+    """
     ranked = sorted(known, key=_mean)
     best = [one for one in ranked if _same(_mean(one), _mean(ranked[0]))]
     others = ranked[len(best) :]
@@ -64,7 +97,8 @@ def _among(comparison: Comparison, known: Sequence[Summary]) -> list[str]:
         return [f"{same}: the order of the queue makes no difference."]
     reference = others[0] if known[0] in best else known[0]
     lowest, compared = seconds_apart(_mean(best[0]), _mean(reference))
-    where = f"On {workload}, " if (workload := str(comparison.settings.get("workload", ""))) else ""
+    workload = "" if lead else str(comparison.settings.get("workload", ""))
+    where = f"On {workload}, " if workload else ""
     first = f"{where}{list_text([labels[one.policy] for one in best])} {'has' if len(best) == 1 else 'have'}"
     first += f" the lowest mean wait{' in this run' if len(comparison.seeds) == 1 else ''}, {lowest}"
     saved = percent_text(1 - _mean(best[0]) / _mean(reference))
@@ -121,10 +155,13 @@ def _overload(comparison: Comparison) -> list[str]:
     if any(comparison.settings.get(name) is not None for name in ("clients", "patience")):
         return []
     shares = [one.backlog / one.latency.requests for one in comparison.policies if one.latency.requests]
+    fewest = min((one.backlog for one in comparison.policies), default=0)
     if not shares or min(shares) < BACKLOG:
         return []
     if all(_at_once(run) for run in comparison.first.values()):
         return _emptied(comparison.policies)
+    if fewest < BACKLOG_REQUESTS:
+        return []
     waiting = f"{percent_text(min(shares))} of the requests or more were still waiting at the last arrival"
     return [f"The engine does not keep up: {waiting}, so the waits would grow with a longer trace."]
 
@@ -147,27 +184,29 @@ def _emptied(policies: Sequence[Summary]) -> list[str]:
 
 def _turned_away(comparison: Comparison) -> list[str]:
     """Say who rejected requests: their waits are of fewer requests than the others'."""
-    labels = short_labels([summary.policy for summary in comparison.policies])
-    rejecting = [summary for summary in comparison.policies if summary.rejected]
-    if not rejecting:
-        return []
-    shares = [
-        f"{labels[one.policy]} {count_text(one.rejected)} of {count_text(one.latency.requests)}" for one in rejecting
-    ]
-    return [f"Rejected requests have no wait and do not count in it: {list_text(shares)}."]
+    shares = _counts(comparison, lambda one: one.rejected)
+    return [f"Rejected requests have no wait and do not count in it: {shares}."] if shares else []
 
 
 def _left(comparison: Comparison) -> list[str]:
     """Say whose clients left: those that were never started have no wait, and those that were are not finished."""
-    labels = short_labels([summary.policy for summary in comparison.policies])
-    shares = [
-        f"{labels[one.policy]} {count_text(one.cancelled)} of {count_text(one.latency.requests)}"
-        for one in comparison.policies
-        if one.cancelled
-    ]
+    shares = _counts(comparison, lambda one: one.cancelled)
     if not shares:
         return []
-    return [f"Clients left before their answer was complete: {list_text(shares)}; who was never started has no wait."]
+    return [f"Clients left before their answer was complete: {shares}; who was never started has no wait."]
+
+
+def _counts(comparison: Comparison, count: Callable[[Summary], float]) -> str:
+    """Return under which policies it happened to how many requests of all; of many policies, the least and the most."""
+    labels = short_labels([summary.policy for summary in comparison.policies])
+    found = [one for one in comparison.policies if count(one)]
+    if len(found) > NAMED:
+        low, high = (count_text(extreme(map(count, found))) for extreme in (min, max))
+        span = low if low == high else f"{low} to {high}"
+        return f"{span} of {count_text(found[0].latency.requests)} under {len(found)} of the policies"
+    return list_text(
+        [f"{labels[one.policy]} {count_text(count(one))} of {count_text(one.latency.requests)}" for one in found]
+    )
 
 
 def _same(a: float, b: float) -> bool:

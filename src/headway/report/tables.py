@@ -10,6 +10,7 @@ from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.summary import Summary
 from headway.report.columns import NO_VALUE, Column, Table, decimals, durations, percent, plain, unit
 from headway.report.labels import short_labels
+from headway.report.numbers import count_text
 
 REASONS = {"deadline": "Deadline", "unreachable": "Unreachable", "queue_full": "Queue full", "kv_capacity": "Memory"}
 """How reasons of rejection are called; others by themselves."""
@@ -149,8 +150,10 @@ def differences_table(comparison: Comparison) -> list[tuple[str, str, str, str, 
             continue
         name = f"{labels[pair.a]} against {labels[pair.b]}"
         share = NO_VALUE if pair.relative is None else f"{_signed(pair.relative * 100, 0)} %"
-        bounds, verdict = NO_VALUE, "unknown"
-        if pair.ci95 is not None:
+        bounds, verdict = NO_VALUE, "unknown" if pair.requests is None else f"too few: {count_text(pair.requests)}"
+        if pair.same:
+            verdict = "none: the same outcomes"
+        elif pair.ci95 is not None:
             bounds = f"{text(pair.ci95.low)} to {text(pair.ci95.high)} {name_of_unit}"
             verdict = {True: "significant", False: "not significant", None: "one run"}[pair.significant]
             if pair.significant is None and pair.ci95.contains_zero:

@@ -74,7 +74,7 @@ def _service(comparison: Comparison, runs: dict[str, tuple[RunRecord, ServiceCur
             .encode(
                 x=time_axis(unit if last else None),
                 y=alt.Y("value:Q").title(None).axis(format="~s", tickCount=3),
-                color=colour.legend(None if strips else legend("stroke")),
+                color=colour.legend(None if strips else legend("stroke", shown)),
             )
             .properties(height=110, title=title)
         )

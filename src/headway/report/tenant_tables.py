@@ -86,6 +86,9 @@ def _named(name: str, group: Group, head: str) -> str:
 
 def _columns(groups: Sequence[Group], blocks: Sequence[str], *, promised: bool) -> list[Column]:
     columns = [plain("Requests", "", "", [group.latency.requests for group in groups])]
+    for name, counts in (("Rejected", [g.rejected for g in groups]), ("Demoted", [g.demoted for g in groups])):
+        if any(counts):
+            columns.append(plain(name, "", "", counts))
     if promised:
         kinds = [name for name in _PROMISES if any(name in group.kept for group in groups)]
         several = kinds if len(kinds) > 1 else []  # the only one is all

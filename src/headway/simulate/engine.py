@@ -516,6 +516,8 @@ class SimulatedEngine:
             generated[row] = outputs[row]
             if seq.evictions:
                 outcomes.evictions[row] = seq.evictions
+            if seq.demoted:
+                outcomes.demoted.append(row)
         if self._closed:
             self._send(len(finished))
 
@@ -529,6 +531,8 @@ class SimulatedEngine:
         outcomes.state[row] = seq.state
         outcomes.generated[row] = seq.generated
         outcomes.evictions[row] = seq.evictions
+        if seq.demoted:
+            outcomes.demoted.append(row)
         if seq.reason is not None:
             outcomes.reasons[row] = seq.reason
         if self._closed:

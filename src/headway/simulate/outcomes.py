@@ -17,6 +17,7 @@ class Outcomes:
         self.generated = array("q", [0]) * rows
         self.evictions = array("q", [0]) * rows
         self.state = array("b", [0]) * rows
+        self.demoted: list[int] = []
         self.reasons: dict[int, str] = {}
 
 

@@ -228,6 +228,9 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
     if seen.reasons:
         reasons = reasons.scatter(list(seen.reasons), list(seen.reasons.values()))
 
+    demoted = np.zeros(rows, dtype=bool)
+    demoted[seen.demoted] = True
+
     def text(name: str, default: str | None = None) -> pl.Expr:
         if name not in frame.columns:
             return pl.lit(default, dtype=pl.String).alias(name)
@@ -260,6 +263,7 @@ def _outcomes(frame: pl.DataFrame, host: SimulatedEngine, largest: np.ndarray) -
         counts("evictions", seen.evictions),
         states.replace_strict(OUTCOMES, default=None, return_dtype=pl.String),
         reasons,
+        pl.Series("demoted", demoted),
     ).select(*OUTCOME_SCHEMA)
 
 

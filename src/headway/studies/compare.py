@@ -238,6 +238,23 @@ def _quota_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
     return notes
 
 
+def _common_rules(policies: Sequence[Policy], engine: EngineProfile) -> list[str]:
+    """Return what holds for every policy beside its order and is not the default, as it is asked for: `shed reject`."""
+
+    def all_have(name: str, usual: str, of: Callable[[Policy], object]) -> list[str]:
+        texts = {str(of(policy)) for policy in policies}
+        return [f"{name} {text}" for text in texts if len(texts) == 1 and text != usual]
+
+    return [
+        *all_have("memory", str(parse_spec(engine.memory)), lambda policy: policy.memory_on(engine)),
+        *all_have("evict", "last-admitted", lambda policy: policy.eviction),
+        *all_have("shed", "keep", lambda policy: policy.shedding),
+        *all_have("prefill-share", "0", lambda policy: f"{float(policy.shares.prefill):g}"),
+        *all_have("pools", "None", lambda policy: policy.shares.pools and f"{float(policy.shares.pools):g}"),
+        *all_have("reserve", "None", lambda policy: policy.shares.reserve),
+    ]
+
+
 def _settings(
     source: Source,
     first: Trace,
@@ -261,6 +278,7 @@ def _settings(
         "prefill_share": max((float(policy.shares.prefill) for policy in policies), default=0.0),
         "pools": next((float(policy.shares.pools) for policy in policies if policy.shares.pools is not None), None),
         "reserve": next((str(policy.shares.reserve) for policy in policies if policy.shares.reserve), None),
+        "rules": _common_rules(policies, engine),
         "sla": None if sla is None else str(sla),
         "clients": clients,
         "patience": patience,

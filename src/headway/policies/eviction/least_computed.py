@@ -8,7 +8,7 @@ from headway.core.sequence import Sequence
 
 
 class LeastComputed(Eviction):
-    """Who gives way? Whoever holds the fewest KV tokens, since these are all that has to be computed again.
+    """Who holds the fewest KV tokens? That one gives way, since these are all that has to be computed again.
 
     It frees the least memory too, so that it may take several victims where another rule takes one. Whoever holds the
     most is never evicted. Ties: the last admitted. Cost: O(residents) an eviction.

@@ -8,7 +8,7 @@ from headway.core.sequence import Sequence
 
 
 class LongestRemaining(Eviction):
-    """Who gives way? Whoever is expected to need the most further tokens, since it would hold its memory longest.
+    """Who is expected to need the most further tokens? That one gives way: it would hold its memory longest.
 
     Expects the predicted output length where the trace gives a number, and the longest answer allowed where it does
     not, or where the answer has outgrown it. Whoever is expected to end first is never evicted. Ties: the last

@@ -185,7 +185,7 @@ class Unreachable(Shedding):
 
 
 class Reject(Unreachable):
-    """Who cannot keep its deadline any more? It is turned away, so that its client learns at once.
+    """Who cannot keep its deadline any more, and is turned away? So its client learns it at once.
 
     The engine works only for answers that can still be in time. See `Unreachable` for how that is found out, and for
     `safety`.
@@ -193,7 +193,7 @@ class Reject(Unreachable):
 
 
 class Demote(Unreachable):
-    """Who cannot keep its deadline any more? It waits on behind all others, and is served when nobody else is left.
+    """Who cannot keep its deadline any more, and goes behind all others? It is served when nobody else is left.
 
     Everybody gets an answer in the end, and nobody who can still be in time waits for one that cannot. See
     `Unreachable` for how that is found out, and for `safety`.
