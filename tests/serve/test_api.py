@@ -206,3 +206,13 @@ def test_events_are_lines_of_data(server):
     assert all(line.startswith("data: ") for line in lines)
     assert lines[-1] == "data: [DONE]"
     assert "".join(json.loads(line[6:])["choices"][0]["text"] for line in lines[:-1]) == "ba"
+
+
+def test_counts_in_every_chunk_where_they_are_wanted(server):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    body = {"prompt": "abc", "stream": True, "stream_options": options}
+    with httpx.stream("POST", f"{server.url}/v1/completions", json=body) as answer:
+        chunks = [json.loads(line[6:]) for line in answer.iter_lines() if line.startswith("data: {")]
+    counted = [chunk["usage"]["completion_tokens"] for chunk in chunks]
+    assert counted == sorted(counted)
+    assert (counted[-1], chunks[-1]["choices"]) == (3, [])

@@ -175,6 +175,10 @@ class Reply:
             if text or why:
                 yield text
 
+    def counts(self) -> tuple[int, int]:
+        """Return the tokens of the prompt, and of the answer so far."""
+        return self.prompt_tokens, self.tokens
+
     def leave(self) -> None:
         """Its client has what it wanted, or has left: nothing is computed for it any more."""
         if self._tenant is not None:

@@ -9,6 +9,9 @@ from typing import Any
 CHAT = "chat.completion"
 TEXT = "text_completion"
 
+Counts = tuple[int, int]
+"""Tokens of the prompt and of the answer."""
+
 
 class Answer:
     """One answer under its id.
@@ -27,16 +30,16 @@ class Answer:
             self._head["service_tier"] = tier
         self._begun = False
 
-    def whole(self, text: str, why: str, prompt_tokens: int, tokens: int) -> dict[str, Any]:
+    def whole(self, text: str, why: str, counts: Counts) -> dict[str, Any]:
         """Return the whole answer."""
         said: dict[str, Any] = {"text": text}
         if self.kind == CHAT:
             said = {"message": {"role": "assistant", "content": text, "refusal": None}}
         choice = {"index": 0, **said, "logprobs": None, "finish_reason": why}
-        return {**self._head, "object": self.kind, "choices": [choice], "usage": usage(prompt_tokens, tokens)}
+        return {**self._head, "object": self.kind, "choices": [choice], "usage": usage(*counts)}
 
-    def chunk(self, text: str, why: str | None) -> dict[str, Any]:
-        """Return the next chunk of a stream; `why` with the last one that has text."""
+    def chunk(self, text: str, why: str | None, counts: Counts | None = None) -> dict[str, Any]:
+        """Return the next chunk of a stream; `why` with the last one that has text, `counts` where they are wanted."""
         said: dict[str, Any] = {"text": text}
         if self.kind == CHAT:
             delta: dict[str, Any] = {"content": text} if text or not self._begun else {}
@@ -45,11 +48,12 @@ class Answer:
             said = {"delta": delta}
         self._begun = True
         choice = {"index": 0, **said, "logprobs": None, "finish_reason": why}
-        return {**self._head, "object": self._object, "choices": [choice]}
+        told = {} if counts is None else {"usage": usage(*counts)}
+        return {**self._head, "object": self._object, "choices": [choice], **told}
 
-    def counts(self, prompt_tokens: int, tokens: int) -> dict[str, Any]:
+    def counts(self, counts: Counts) -> dict[str, Any]:
         """Return the chunk with the counts of tokens, which comes last."""
-        return {**self._head, "object": self._object, "choices": [], "usage": usage(prompt_tokens, tokens)}
+        return {**self._head, "object": self._object, "choices": [], "usage": usage(*counts)}
 
     @property
     def _object(self) -> str:

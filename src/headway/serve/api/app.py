@@ -119,7 +119,7 @@ async def _answer(service: Service, question: Asked, asked: Body, kind: str, req
         reply.leave()
     if text is None:
         return Response(status_code=_GONE)
-    return JSONResponse(answer.whole(text, reply.why or "", reply.prompt_tokens, reply.tokens))
+    return JSONResponse(answer.whole(text, reply.why or "", reply.counts()))
 
 
 async def _streamed(reply: Reply, answer: Answer, asked: Body, request: Request) -> Response:
@@ -178,11 +178,12 @@ async def _events(
 ) -> AsyncIterator[str]:
     """Yield a stream's events."""
     try:
-        yield _event(answer.chunk(first, reply.why))
+        counts = asked.wants_counting
+        yield _event(answer.chunk(first, reply.why, reply.counts() if counts else None))
         async for text in pieces:
-            yield _event(answer.chunk(text, reply.why))
+            yield _event(answer.chunk(text, reply.why, reply.counts() if counts else None))
         if asked.wants_usage:
-            yield _event(answer.counts(reply.prompt_tokens, reply.tokens))
+            yield _event(answer.counts(reply.counts()))
         yield "data: [DONE]\n\n"
     except Refused as refused:
         yield _event(body(refused))

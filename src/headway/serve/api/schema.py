@@ -21,8 +21,9 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    include_usage: bool = False
-    include_obfuscation: bool = False
+    include_usage: bool | None = None
+    continuous_usage_stats: bool | None = None
+    include_obfuscation: bool | None = None
 
 
 class Body(BaseModel):
@@ -93,7 +94,12 @@ class Body(BaseModel):
     @property
     def wants_usage(self) -> bool:
         """Whether a stream ends with the counts of tokens."""
-        return self.stream_options is not None and self.stream_options.include_usage
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+    @property
+    def wants_counting(self) -> bool:
+        """Whether every chunk of a stream has the counts of tokens so far; as vLLM has it."""
+        return self.wants_usage and self.stream_options is not None and bool(self.stream_options.continuous_usage_stats)
 
 
 class Part(BaseModel):
