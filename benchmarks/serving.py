@@ -28,7 +28,7 @@ PEER = """
 import sys, time
 import xllamacpp as x
 p = x.CommonParams()
-p.model.path = sys.argv[1]; p.port = int(sys.argv[2]); p.hostname = "127.0.0.1"
+p.model.path = sys.argv[1]; p.port = int(sys.argv[2])
 p.n_ctx = int(sys.argv[4]); p.n_parallel = int(sys.argv[5]); p.kv_unified = True; p.cont_batching = True
 p.cpuparams.n_threads = p.cpuparams_batch.n_threads = int(sys.argv[3]); p.cache_prompt = False; p.warmup = True
 p.cache_ram_mib = 0

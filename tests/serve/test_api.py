@@ -101,6 +101,7 @@ def test_models(client, server):
         ({"prompt": "x", "stop": ["a"] * 5}, 400, "invalid_value", "stop"),
         ({"prompt": "x", "stream_options": {"include_usage": True}}, 400, "invalid_value", None),
         ({"prompt": "x", "service_tier": "gold"}, 400, "invalid_value", "service_tier"),
+        ({"prompt": "x", "top_k": 2**31}, 400, "invalid_value", "top_k"),
         ({"prompt": ""}, 400, "empty_prompt", "prompt"),
         ({"prompt": ["a", "b"]}, 400, "invalid_value", "prompt"),
         ({"prompt": "x" * 5000}, 400, "context_length_exceeded", "prompt"),
@@ -121,6 +122,9 @@ def test_what_is_wrong_is_named(server, body: dict[str, Any], status: int, code:
     [
         (b'{"prompt": "x"', "invalid_json"),
         (b'{"prompt": "\xff\xfe"}', "invalid_json"),
+        (b'{"prompt": "\\ud800"}', "invalid_value"),
+        (b'{"prompt": "x", "model": "\\ud800"}', "invalid_value"),
+        (b'{"prompt": "x", "stop": "\\udc00"}', "invalid_value"),
         (b"[1, 2]", "invalid_value"),
         (b"null", "invalid_value"),
         (b"", "missing_required_parameter"),
@@ -216,3 +220,11 @@ def test_counts_in_every_chunk_where_they_are_wanted(server):
     counted = [chunk["usage"]["completion_tokens"] for chunk in chunks]
     assert counted == sorted(counted)
     assert (counted[-1], chunks[-1]["choices"]) == (3, [])
+
+
+def test_prompts_that_cannot_be_answered_are_counted_as_that(server):
+    line = 'headway_requests_total{class="",outcome="invalid",tenant="default"}'
+    before = server.metric(line)
+    asked(server, prompt="")
+    asked(server, prompt="x" * 5000)
+    eventually(lambda: server.metric(line) == before + 2)

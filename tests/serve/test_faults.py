@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from headway.core.cost import Piecewise
+from headway.policies.policy import Policy
 from headway.testing.fake_backend import FakeBackend
 from headway.workload.tenants_toml import tenants_from_toml
 from tests.serve.served import PATIENCE, Served, eventually, serving
@@ -136,6 +137,7 @@ def test_a_tenant_has_its_own_metrics_and_limits():
         url, body = f"{server.url}/v1/completions", {"prompt": "x", "max_tokens": 1}
         third = httpx.post(url, json=body, headers={"authorization": f"Bearer {KEY}"})
         assert (third.status_code, third.json()["error"]["code"]) == (429, "rate_limit_exceeded")
+        assert server.metric('headway_rejections_total{class="",reason="rate_limit_exceeded",tenant="chat"}') == 1
         other = httpx.post(url, json=body, headers={"authorization": f"Bearer {OTHER}"}, timeout=PATIENCE)
         assert other.status_code == 200
         for one in held:
@@ -143,6 +145,7 @@ def test_a_tenant_has_its_own_metrics_and_limits():
         eventually(lambda: server.is_empty)
         assert server.metric('headway_requests_total{class="",outcome="finished",tenant="batch"}') == 1
         assert server.metric('headway_requests_total{class="",outcome="cancelled",tenant="chat"}') == 2
+        assert server.metric('headway_requests_total{class="",outcome="rejected",tenant="chat"}') == 1
         # Its places are free again.
         assert httpx.post(url, json=body, headers={"authorization": f"Bearer {KEY}"}).status_code == 200
 
@@ -169,3 +172,19 @@ def test_a_failure_of_the_backend_is_an_error_object_and_then_over():
         assert "data: [DONE]" not in rest
         assert httpx.post(url, json={"prompt": "b", "max_tokens": 1}).status_code == 200
         assert server.metric("headway_backend_restarts_total") == 1
+
+
+def test_who_waits_is_counted_while_another_policy_takes_over():
+    backend = slow_backend(slots=1)
+    with serving(backend) as server:
+        clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(4)]
+        for client in clients:
+            client.sendall(request_bytes(server, {"prompt": "x", "stream": True}))
+        eventually(lambda: server.metric("headway_requests_waiting") == 3)
+        engine = server.service.loop.scheduler.engine
+        server.service.loop.use(lambda: Policy.of("psf").build(engine))
+        assert server.metric("headway_requests_waiting") == 3
+        assert server.metric("headway_requests_running") == 1
+        for client in clients:
+            client.close()
+        eventually(lambda: server.is_empty)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.core.cost import CostModel, Steps
-from headway.core.engine import MOST, EngineProfile
+from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidInput, InvalidSpec, nearest
 from headway.core.spec import choice, number, whole
 from headway.policies.policy import Policy
@@ -25,6 +25,8 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 LEVELS = ("debug", "info", "warning", "error")
 MOST_SLOTS = 256  # sequences: what llama.cpp holds at once
+MOST_KV = 2**26  # tokens: far more than any machine without a GPU reads in time
+MOST_BUDGET = 2**16  # positions
 _LEAST_BODY = 1024  # bytes
 
 Check = Callable[[str, object], Any]
@@ -218,9 +220,9 @@ SECTIONS: dict[str, dict[str, tuple[str, Check]]] = {
     },
     "engine": {
         "threads": ("threads", _whole(1, 1024)),
-        "kv_tokens": ("kv_tokens", _whole(1, MOST)),
+        "kv_tokens": ("kv_tokens", _whole(1, MOST_KV)),
         "slots": ("slots", _whole(1, MOST_SLOTS)),
-        "token_budget": ("token_budget", _whole(1, MOST)),
+        "token_budget": ("token_budget", _whole(1, MOST_BUDGET)),
     },
 }
 """Keys of the file by section ("" is its top): the attribute of `Config` that each gives, and how it is judged."""

@@ -16,6 +16,7 @@ STOP = "stop"  # the model, or a stop string
 LENGTH = "length"  # the limit of tokens
 REJECTED = "rejected"  # by the policy; `Job.seq.reason` says which rule
 CANCELLED = "cancelled"  # its client left
+INVALID = "invalid"  # its prompt cannot be answered
 FAILED = "failed"  # the backend
 CLOSED = "closed"  # the server stops
 

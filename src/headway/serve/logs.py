@@ -23,7 +23,8 @@ def configure(level: str) -> None:
             "loggers": {
                 # Each request has a line of ours; uvicorn's own would be a second one.
                 "uvicorn.access": {"level": "WARNING"},
-                "uvicorn.error": {"level": "WARNING"},
+                # Its tracebacks may quote what a client sent; what fails has a line of ours.
+                "uvicorn.error": {"level": "CRITICAL"},
                 "httpx": {"level": "WARNING"},
             },
         }

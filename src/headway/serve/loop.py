@@ -57,7 +57,7 @@ class EngineLoop:
         self._news = threading.Condition(self._lock)
         self._jobs: dict[Sequence, Job] = {}  # that have not ended
         self._running: dict[Job, None] = {}  # decode
-        self._leaving: list[Job] = []  # their clients left; taken at the next boundary
+        self._leaving: list[tuple[Job, str]] = []  # and why; taken at the next boundary
         self._slots = list(range(backend.slots))[::-1]
         self._numbers = 0
         self._closing = False  # nobody is let in
@@ -121,12 +121,17 @@ class EngineLoop:
                 self._watch.entered(job)
                 self._news.notify()
 
-    def cancel(self, job: Job) -> None:
-        """Its client left: it is dropped at the next boundary."""
+    def cancel(self, job: Job, why: str = CANCELLED) -> None:
+        """Its client left, or its prompt is `INVALID`: it is dropped at the next boundary."""
         with self._news:
             if job.ended is None:
-                self._leaving.append(job)
+                self._leaving.append((job, why))
                 self._news.notify()
+
+    def turned_away(self, request: Request, reason: str) -> None:
+        """Let it be counted that a request was refused before anybody was asked."""
+        with self._lock:
+            self._watch.turned_away(request, reason)
 
     def close(self, limit: float) -> None:
         """Let nobody in any more, finish what runs within `limit` seconds, end everybody else, and stop.
@@ -176,9 +181,11 @@ class EngineLoop:
             self._end(job, REJECTED, now)
 
     def observe(self, look: Callable[[Scheduler], None]) -> None:
-        """Look at the scheduler while it stands still."""
+        """Look at the scheduler while it stands still; while one takes over from another, at both."""
         with self._lock:
             look(self.scheduler)
+            if self._entry is not self.scheduler:
+                look(self._entry)
 
     def _run(self) -> None:
         while True:
@@ -220,10 +227,10 @@ class EngineLoop:
     def _plan(self) -> Batch | None:
         """Decide the next iteration; None where there is nothing to run."""
         now = self._clock()
-        for job in self._leaving:
+        for job, why in self._leaving:
             if job.ended is None:
                 job.home.cancel(job.seq, now)
-                self._end(job, CANCELLED, now)
+                self._end(job, why, now)
         self._leaving.clear()
         if self._closing:
             for job in [job for job in self._jobs.values() if job.slot < 0]:

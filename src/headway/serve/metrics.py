@@ -10,9 +10,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from headway.core.batch import Batch
+from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.measure.outstanding import Rates
-from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job
+from headway.serve.job import CANCELLED, CLOSED, FAILED, INVALID, LENGTH, REJECTED, STOP, Job
 from headway.serve.watch import Watch
 
 MOST_LABELS = 200
@@ -25,6 +26,7 @@ _OUTCOMES = {
     CANCELLED: "cancelled",
     CLOSED: "closed",
     FAILED: "failed",
+    INVALID: "invalid",
 }
 _FIRST = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120)
 _BETWEEN = (0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10)
@@ -91,6 +93,12 @@ class Metrics(Watch):
             self._note_end(job)
         else:
             self._unfinished += 1
+
+    def turned_away(self, request: Request, reason: str) -> None:
+        """Count it as a rejection."""
+        labels = self._names(request.tenant, request.label)
+        self._requests.labels(*labels, "rejected").inc()
+        self._rejections.labels(*labels, reason).inc()
 
     def entered(self, job: Job) -> None:
         """Its prompt waits."""
@@ -197,19 +205,22 @@ class _State(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Read them off the scheduler."""
+        found: list[Scheduler] = []
         seen: dict[str, tuple[str, float]] = {}
 
-        def look(scheduler: Scheduler) -> None:
-            prompt, output, seconds = self._metrics.outstanding(scheduler)
+        def look(one: Scheduler) -> None:
+            found.append(one)
+            at_work = found[0]
+            prompt, output, seconds = self._metrics.outstanding(at_work)
             seen.update(
                 requests_waiting=(
                     "Requests that wait for their first start, or again after an eviction.",
-                    scheduler.waiting,
+                    sum(each.waiting for each in found),
                 ),
-                requests_running=("Requests that hold KV.", len(scheduler.residents)),
-                requests_demoted=("Requests that wait behind all others.", len(scheduler.demoted)),
-                kv_tokens_used=("KV tokens that are held.", scheduler.ledger.used),
-                kv_tokens_capacity=("KV tokens that fit.", scheduler.engine.kv_capacity),
+                requests_running=("Requests that hold KV.", len(at_work.residents)),
+                requests_demoted=("Requests that wait behind all others.", sum(len(each.demoted) for each in found)),
+                kv_tokens_used=("KV tokens that are held.", at_work.ledger.used),
+                kv_tokens_capacity=("KV tokens that fit.", at_work.engine.kv_capacity),
                 outstanding_prompt_positions=("Prompt positions that are not computed yet.", prompt),
                 outstanding_output_positions=("Tokens that are expected to be generated yet.", output),
                 outstanding_positions=("Positions of the work that is not done.", prompt + output),

@@ -18,7 +18,7 @@ from headway.core.errors import InvalidInput
 from headway.core.scheduler import Scheduler
 from headway.serve.access import Access, Limits
 from headway.serve.api.app import create_app
-from headway.serve.backend import Backend
+from headway.serve.backend import Backend, BackendFailed
 from headway.serve.calibrate import calibrate
 from headway.serve.config import Config
 from headway.serve.logs import configure
@@ -38,14 +38,19 @@ def run(config: Config) -> int:
     from headway.serve.backends.llama import LlamaBackend  # noqa: PLC0415 - loads llama.cpp
     from headway.serve.model import find_model  # noqa: PLC0415
 
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     listener = listen(config.host, config.port)
-    backend = LlamaBackend(
-        find_model(config.model),
-        kv_tokens=config.kv_tokens,
-        slots=config.slots,
-        budget=config.token_budget,
-        threads=config.threads,
-    )
+    path = find_model(config.model)
+    try:
+        backend = LlamaBackend(
+            path,
+            kv_tokens=config.kv_tokens,
+            slots=config.slots,
+            budget=config.token_budget,
+            threads=config.threads,
+        )
+    except BackendFailed as error:
+        raise InvalidInput(f"{path}: {error}; is there memory for kv_tokens = {config.kv_tokens:,}?") from None
     return serve(config, backend, listener)
 
 

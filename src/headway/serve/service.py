@@ -13,7 +13,7 @@ from headway.core.errors import InvalidInput
 from headway.serve.access import Access, Limits
 from headway.serve.api.mailbox import Mailbox
 from headway.serve.backend import Sampling
-from headway.serve.job import CANCELLED, CLOSED, FAILED, REJECTED, Job, Question
+from headway.serve.job import CANCELLED, CLOSED, FAILED, INVALID, REJECTED, Job, Question
 from headway.serve.loop import EngineLoop
 from headway.serve.refusal import Refused, refusal_of, unavailable
 from headway.serve.wire import request_of, tenant_of
@@ -77,7 +77,11 @@ class Service:
         caller = self.access.caller(headers.get("authorization"), tenant_of(headers))
         estimate = max(int(asked.characters / self._characters), 1)
         wanted = request_of(caller, headers, estimate, asked.limit, asked.priority, asked.service_tier)
-        self.limits.take(caller.tenant, time.monotonic())
+        try:
+            self.limits.take(caller.tenant, time.monotonic())
+        except Refused as refused:
+            self.loop.turned_away(wanted, refused.code)
+            raise
         mailbox = Mailbox(piecewise=asked.stream)
         try:
             job = self.loop.reserve(wanted, mailbox.deliver)
@@ -95,6 +99,9 @@ class Service:
                 Question(tokens, limit, asked.limit and limit, asked.sampling, asked.stops, endless=asked.endless),
             )
             self._raise_if_ended(job)
+        except Refused:
+            reply.leave(INVALID)
+            raise
         except BaseException:
             reply.leave()
             raise
@@ -179,12 +186,12 @@ class Reply:
         """Return the tokens of the prompt, and of the answer so far."""
         return self.prompt_tokens, self.tokens
 
-    def leave(self) -> None:
-        """Its client has what it wanted, or has left: nothing is computed for it any more."""
+    def leave(self, why: str = CANCELLED) -> None:
+        """Its client has what it wanted, or has left, or is refused: nothing is computed for it any more."""
         if self._tenant is not None:
             self._service.limits.release(self._tenant)
             self._tenant = None
-        self._service.loop.cancel(self._job)
+        self._service.loop.cancel(self._job, why)
 
 
 def _refusal(job: Job, why: str) -> Refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headway.core.batch import Batch
+from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.serve.job import Job
 
@@ -12,6 +13,9 @@ class Watch:
 
     def arrived(self, job: Job, now: float) -> None:
         """A request was judged; it was refused where `job.ended` is set."""
+
+    def turned_away(self, request: Request, reason: str) -> None:
+        """A request was refused before the scheduler was asked, as by its tenant's limits."""
 
     def entered(self, job: Job) -> None:
         """Its prompt is counted, and it waits."""

@@ -6,7 +6,9 @@ import asyncio
 import json
 import logging
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
@@ -230,7 +232,10 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> JSONResponse:
-        _log.error("request_failed", exc_info=error)
+        # Where it failed, and not with which words: they may be the client's.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        _log.error("request_failed", extra={"error": type(error).__name__, "where": where})
         return answered(Refused(500, "internal_error", "The server failed on this request."))
 
 

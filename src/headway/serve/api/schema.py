@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from headway.serve.backend import Sampling
 
 MOST_STOPS = 4
+MOST_K = 2**31 - 1  # what llama.cpp counts with
 LONGEST_STOP = 256  # characters
+
+
+def _written(text: str) -> str:
+    """Refuse what JSON can spell and no text can hold: half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is no character") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_written)]
 
 
 class StreamOptions(BaseModel):
@@ -31,18 +44,18 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
-    model: str | None = Field(None, description="The served model; the only one there is if left out.")
+    model: Text | None = Field(None, description="The served model; the only one there is if left out.")
     stream: bool | None = Field(None, description="Send the text as it comes (server-sent events).")
     stream_options: StreamOptions | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = Field(None, description="The most tokens of the answer.")
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0)] | None = Field(None, description="Draw among so many tokens; 0 for all.")
+    top_k: Annotated[int, Field(ge=0, le=MOST_K)] | None = Field(None, description="Draw among so many; 0 for all.")
     seed: int | None = None
-    stop: str | list[str] | None = Field(None, description="Up to four texts that end the answer.")
+    stop: Text | list[Text] | None = Field(None, description="Up to four texts that end the answer.")
     ignore_eos: bool | None = Field(None, description="Go on to the limit of tokens, whatever the model says.")
     priority: int | None = Field(None, description="Lower is more urgent.")
-    service_tier: str | None = Field(None, description="auto, default, flex or priority.")
+    service_tier: Text | None = Field(None, description="auto, default, flex or priority.")
     user: str | None = None
     metadata: dict[str, Any] | None = None
     # Known, and only with the value that changes nothing.
@@ -108,7 +121,7 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     type: Literal["text"]
-    text: str
+    text: Text
 
 
 class Message(BaseModel):
@@ -117,7 +130,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[Part]
+    content: Text | list[Part]
     name: str | None = None
     refusal: None = None
     annotations: Annotated[list[Any], Field(max_length=0)] | None = None
@@ -166,7 +179,7 @@ class ChatBody(Body):
 class CompletionBody(Body):
     """`POST /v1/completions`."""
 
-    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)] | Annotated[list[int], Field(min_length=1)]
+    prompt: Text | Annotated[list[Text], Field(min_length=1, max_length=1)] | Annotated[list[int], Field(min_length=1)]
     echo: Literal[False] | None = None
     best_of: Literal[1] | None = None
     logprobs: Literal[0] | None = None

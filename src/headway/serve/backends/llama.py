@@ -75,7 +75,7 @@ class LlamaBackend:
         self.kv_tokens, self.slots, self.budget, self._threads = kv_tokens, slots, budget, threads
         try:
             self._model = llama.LlamaModel(str(path), llama.LlamaModelParams())
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"{path}: llama.cpp cannot load it ({error}); expected a GGUF model") from None
         self.context = min(kv_tokens, self._model.n_ctx_train)
         self.vocabulary = LlamaVocabulary(self._model)
