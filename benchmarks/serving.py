@@ -109,12 +109,13 @@ async def ask(http: httpx.AsyncClient, words: int, tokens: int, label: str | Non
     return Heard(first, time.perf_counter() - began, tokens, label or "")
 
 
+FRESH = httpx.Limits(max_connections=None, max_keepalive_connections=0)  # the peer hangs up after some requests
 WORDS = [f"word{number}" for number in range(50)]
 
 
 async def closed(url: str, clients: int, each: int) -> float:
     """Tokens a second (prompt and answer) of so many clients, each sending one request after the other."""
-    async with httpx.AsyncClient(base_url=url, timeout=600, limits=httpx.Limits(max_connections=None)) as http:
+    async with httpx.AsyncClient(base_url=url, timeout=600, limits=FRESH) as http:
 
         async def client(number: int) -> int:
             total = 0
@@ -131,7 +132,7 @@ async def closed(url: str, clients: int, each: int) -> float:
 async def mixed(url: str, seconds: float, rate: float, *, labels: bool) -> list[Heard]:
     """An open stream of three short requests to one long one; each with its exact label, or with none."""
     draw = random.Random(7)
-    async with httpx.AsyncClient(base_url=url, timeout=600, limits=httpx.Limits(max_connections=None)) as http:
+    async with httpx.AsyncClient(base_url=url, timeout=600, limits=FRESH) as http:
         tasks: list[asyncio.Task[Heard]] = []
         began = time.perf_counter()
         at, number = 0.0, 0
