@@ -83,10 +83,12 @@ def test_ten_minutes_of_overload(tmp_path: Path):
         heard, sizes = asyncio.run(soak(process))
         metrics = httpx.get(f"{process.url}/metrics").text
         counted = outcomes(metrics)
-        # Each ended in one way, and clients were told the same as the server counted.
-        assert sum(counted.values()) == sum(heard.values())
-        assert counted["finished"] + counted["cancelled"] >= heard["200"]
-        assert counted["rejected"] <= heard["429"] + heard["left"]
+        # Each ended in one way, and clients were told the same as the server counted. Who left may have done so before
+        # anything arrived, or after all was said.
+        told = heard["200"] + heard["429"]
+        assert told <= sum(counted.values()) <= told + heard["left"]
+        assert heard["200"] <= counted["finished"] <= heard["200"] + heard["left"]
+        assert heard["429"] <= counted["rejected"] <= heard["429"] + heard["left"]
         assert heard["429"] > 0
         assert set(heard) == {"200", "429", "left"}
         assert counted["failed"] == counted["closed"] == 0
