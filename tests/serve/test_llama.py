@@ -123,9 +123,6 @@ class Accountant(Watch):
     def __init__(self, backend: LlamaBackend, jobs: dict[Sequence, Job]) -> None:
         self.backend, self.jobs, self.checked = backend, jobs, 0
 
-    def planned(self, seconds: float) -> None:
-        """Between two iterations."""
-
     def check(self, scheduler: Scheduler) -> None:
         held = {seq: seq.held_at(scheduler.ledger.clock, 1) for seq in scheduler.residents}
         assert sum(held.values()) == scheduler.ledger.used

@@ -16,6 +16,7 @@ from headway.core.engine import EngineProfile
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.policies.policy import Policy
+from headway.serve.backend import BackendFailed
 from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job, Question
 from headway.serve.loop import EngineLoop
 from headway.serve.watch import Watch
@@ -196,3 +197,18 @@ def test_another_policy_takes_who_waits_and_drops_nobody(serve):
     assert [client.answer() for client in clients] == [(chr(97 + number) * 20, STOP) for number in range(20)]
     assert is_empty(loop)
     assert type(loop.scheduler.order).__name__ == "ShortestWork"
+
+
+def test_a_loop_that_ends_for_good_leaves_nobody_waiting(serve):
+    backend = FakeBackend(lambda prompt: "z" * 100, slots=1, budget=8, cost=Piecewise(0.002, 0.0))
+    loop = serve(backend)
+    clients = [Client(loop, "a") for _ in range(3)]
+    assert clients[0].first.wait(PATIENCE)
+
+    def worse() -> None:
+        raise BackendFailed("it does not come back")
+
+    backend.reset, backend.fail = worse, 1  # type: ignore[method-assign]
+    assert [client.answer()[1] for client in clients] == [FAILED] * 3
+    eventually(lambda: not loop.alive)
+    assert Client(loop, "b").why == CLOSED

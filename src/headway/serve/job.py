@@ -59,7 +59,6 @@ class Job:
         slot: its place in the backend; -1 while it holds nothing.
         generated: its tokens so far.
         computed: tokens of prompt and answer that the backend holds.
-        first_token: when that came, in seconds; -1 before.
         last_token: when the latest one came, in seconds; -1 before.
         ended: why it ended; None before.
     """
@@ -69,7 +68,6 @@ class Job:
         "computed",
         "deliver",
         "ended",
-        "first_token",
         "generated",
         "home",
         "last_token",
@@ -93,6 +91,5 @@ class Job:
         self.slot: int = -1
         self.generated: list[int] = []
         self.computed: int = 0
-        self.first_token: float = -1.0
         self.last_token: float = -1.0
         self.ended: str | None = None

@@ -169,7 +169,8 @@ class EngineLoop:
             self._news.notify()
 
     def _hand_over(self, job: Job, now: float) -> None:
-        old = self._jobs.pop(job.seq).seq
+        old = job.seq
+        del self._jobs[old]
         counted = old.state != RESERVED
         job.home.cancel(old, now)
         job.home = self._entry
@@ -188,18 +189,22 @@ class EngineLoop:
                 look(self._entry)
 
     def _run(self) -> None:
-        while True:
-            try:
-                self._serve()
-            except BackendFailed as error:
-                if not self._recover(error):
-                    return
-            except Exception:  # noqa: BLE001 - whatever it is, nobody may be left without an answer
-                _log.exception("engine_loop_failed")
-                if not self._recover(BackendFailed("the engine loop failed")):
-                    return
-            else:
-                return
+        """Serve until told to stop; however it ends, nobody is left without an answer, and nobody is let in."""
+        try:
+            while not self._stopping:
+                try:
+                    self._serve()
+                except BackendFailed as error:
+                    if not self._recover(error):
+                        return
+                except Exception:  # noqa: BLE001 - whatever it is, the next requests may be served
+                    _log.exception("engine_loop_failed")
+                    if not self._recover(BackendFailed("the engine loop failed")):
+                        return
+        finally:
+            with self._lock:
+                self._broken = True
+                self._end_all(CLOSED if self._stopping else FAILED)
 
     def _serve(self) -> None:
         """Take one iteration after the other until the server stops."""
@@ -208,7 +213,6 @@ class EngineLoop:
                 batch = self._plan()
                 while batch is None:
                     if self._stopping:
-                        self._end_all(CLOSED)
                         return
                     self._sleep()
                     batch = self._plan()
@@ -311,8 +315,6 @@ class EngineLoop:
         job.generated.append(token)
         self._watch.token(job, now)
         job.last_token = now
-        if job.first_token < 0:
-            job.first_token = now
         piece = "" if text is None else text.add(token)
         job.deliver(piece, 1, None)
         if text is not None and text.stopped:
@@ -358,9 +360,6 @@ class EngineLoop:
                 continue
             self._watch.restarted()
             return True
-        with self._news:
-            self._broken = True
-            self._end_all(FAILED)
         return False
 
 

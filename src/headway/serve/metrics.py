@@ -45,13 +45,7 @@ class Observed(Protocol):
 
 
 class Metrics(Watch):
-    """Counts and times, by tenant and class where that makes sense.
-
-    Attributes:
-        outstanding_prompt: prompt positions of requests that wait; those of prompts that are being filled are in the
-            scheduler's ledger.
-        outstanding_output: tokens that unfinished requests are expected to generate yet, by the mean of recent answers.
-    """
+    """Counts and times, by tenant and class where that makes sense."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
