@@ -31,7 +31,7 @@ from headway.cli.options import (
     SeedOption,
     SeedsOption,
     SourceArgument,
-    _whole_number,
+    parse_whole,
     read_engine,
     read_seeds,
     read_source,
@@ -49,7 +49,7 @@ SteadyOption = Annotated[
     int,
     typer.Option(
         "--steady-after",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="What counts begins after so many finishes; before, rules that learn are still learning.",
     ),

@@ -87,14 +87,16 @@ EngineOption = Annotated[
 ]
 
 
-def _whole_number(text: str) -> int:
+def parse_whole(text: str) -> int:
+    """Read a whole number of the command line."""
     try:
         return int(text)
     except ValueError:
         raise typer.BadParameter(f"'{text}' is not a whole number") from None
 
 
-def _number(text: str) -> float:
+def parse_number(text: str) -> float:
+    """Read a number of the command line."""
     try:
         return float(text)
     except ValueError:
@@ -105,7 +107,7 @@ PrefillShareOption = Annotated[
     float,
     typer.Option(
         "--prefill-share",
-        parser=_number,
+        parser=parse_number,
         metavar="S",
         help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
     ),
@@ -113,7 +115,7 @@ PrefillShareOption = Annotated[
 PoolsOption = Annotated[
     float | None,
     typer.Option(
-        parser=_number,
+        parser=parse_number,
         metavar="S",
         help="Split every iteration: this share of the positions is for prompts alone, the rest for decodes alone.",
         show_default=False,
@@ -131,7 +133,7 @@ ReserveOption = Annotated[
 RateOption = Annotated[
     float | None,
     typer.Option(
-        parser=_number,
+        parser=parse_number,
         metavar="R",
         help="Scale time so that this many requests arrive a second.",
         show_default=False,
@@ -140,7 +142,7 @@ RateOption = Annotated[
 ClientsOption = Annotated[
     int | None,
     typer.Option(
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="Let N clients send the requests, each its next one when its last one has ended (a closed loop).",
         show_default="arrivals as they are",
@@ -149,7 +151,7 @@ ClientsOption = Annotated[
 PatienceOption = Annotated[
     float | None,
     typer.Option(
-        parser=_number,
+        parser=parse_number,
         metavar="S",
         help="A client leaves after so many seconds without a token; its request is cancelled.",
         show_default="for ever",
@@ -158,27 +160,27 @@ PatienceOption = Annotated[
 LengthsOption = Annotated[
     float | None,
     typer.Option(
-        parser=_number, metavar="F", help="Multiply all prompt and output lengths by this.", show_default=False
+        parser=parse_number, metavar="F", help="Multiply all prompt and output lengths by this.", show_default=False
     ),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option(parser=_whole_number, metavar="N", help="Use only the first so many requests.", show_default=False),
+    typer.Option(parser=parse_whole, metavar="N", help="Use only the first so many requests.", show_default=False),
 ]
 ImagesOption = Annotated[
     int,
     typer.Option(
         "--tokens-per-image",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="Prompt tokens that an image of the trace counts for (Azure 2025).",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(parser=_whole_number, metavar="S", help="First seed.")]
+SeedOption = Annotated[int, typer.Option(parser=parse_whole, metavar="S", help="First seed.")]
 SeedsOption = Annotated[
     int,
     typer.Option(
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="How many seeds, from --seed on; every policy gets the same requests.",
     ),
@@ -186,13 +188,13 @@ SeedsOption = Annotated[
 ShortToLongOption = Annotated[
     float,
     typer.Option(
-        "--epsilon-sl", parser=_number, metavar="E", help="Probability that a short request is predicted long."
+        "--epsilon-sl", parser=parse_number, metavar="E", help="Probability that a short request is predicted long."
     ),
 ]
 LongToShortOption = Annotated[
     float,
     typer.Option(
-        "--epsilon-ls", parser=_number, metavar="E", help="Probability that a long request is predicted short."
+        "--epsilon-ls", parser=parse_number, metavar="E", help="Probability that a long request is predicted short."
     ),
 ]
 JsonOption = Annotated[
@@ -219,7 +221,7 @@ JournalOption = Annotated[
 RunSeedOption = Annotated[
     int | None,
     typer.Option(
-        "--seed", parser=_whole_number, metavar="S", help="The seed of the run.", show_default="the first in the file"
+        "--seed", parser=parse_whole, metavar="S", help="The seed of the run.", show_default="the first in the file"
     ),
 ]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headway.cli.console import out, write_json
-from headway.cli.options import JsonOption, PoolsOption, ReserveOption, _number, _whole_number
+from headway.cli.options import JsonOption, PoolsOption, ReserveOption, parse_number, parse_whole
 from headway.cli.own_orders import own_orders
 from headway.cli.paths import check_apart, json_output
 from headway.cli.tables import plain_table
@@ -43,7 +43,7 @@ PortOption = Annotated[
     int | None,
     typer.Option(
         "--port",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="Port to listen on; 0 takes a free one.",
         show_default=str(Config.port),
@@ -65,7 +65,7 @@ BodyOption = Annotated[
     int | None,
     typer.Option(
         "--max-body-bytes",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="The most bytes of a request.",
         show_default=str(Config.max_body_bytes),
@@ -75,7 +75,7 @@ StopOption = Annotated[
     float | None,
     typer.Option(
         "--stop-seconds",
-        parser=_number,
+        parser=parse_number,
         metavar="S",
         help="Time for running requests to finish, when the server is told to stop.",
         show_default=f"{Config.stop_seconds:g}",
@@ -114,7 +114,7 @@ PrefillShareOption = Annotated[
     float | None,
     typer.Option(
         "--prefill-share",
-        parser=_number,
+        parser=parse_number,
         metavar="S",
         help="Share of the positions guaranteed to prompts while one waits half filled; decodes pause for it.",
         show_default=f"{Config.prefill_share:g}",
@@ -123,14 +123,14 @@ PrefillShareOption = Annotated[
 ThreadsOption = Annotated[
     int | None,
     typer.Option(
-        "--threads", parser=_whole_number, metavar="N", help="Threads that compute.", show_default="all processors"
+        "--threads", parser=parse_whole, metavar="N", help="Threads that compute.", show_default="all processors"
     ),
 ]
 KvOption = Annotated[
     int | None,
     typer.Option(
         "--kv-tokens",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="Tokens that the KV cache holds.",
         show_default=str(Config.kv_tokens),
@@ -140,7 +140,7 @@ SlotsOption = Annotated[
     int | None,
     typer.Option(
         "--slots",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="The most requests that hold KV at once.",
         show_default=str(Config.slots),
@@ -150,7 +150,7 @@ BudgetOption = Annotated[
     int | None,
     typer.Option(
         "--token-budget",
-        parser=_whole_number,
+        parser=parse_whole,
         metavar="N",
         help="The most positions in one iteration.",
         show_default=str(Config.token_budget),

@@ -164,7 +164,7 @@ class Journal:
             return  # the same again
         who: Sequence | None = None
         first: Sequence | None = None
-        asked = scheduler.asked_in + bool(batch.positions) == scheduler.iterations
+        asked = scheduler.asked(batch)
         if asked:
             self._word = None
             if refused is not None and scheduler.waiting:

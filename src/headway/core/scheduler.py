@@ -495,6 +495,13 @@ class Scheduler:
         if ledger.used > self.kv_peak:
             self.kv_peak = ledger.used
 
+    def asked(self, batch: Batch) -> bool:
+        """Whether the order had the word in the last plan, which made this batch.
+
+        The time alone does not tell: where prompts take no time, the next plan is made at the same moment.
+        """
+        return self.asked_in + bool(batch.positions) == self.iterations
+
     def steady_until(self) -> float:
         """Until when, in seconds, need a host with nothing to run not ask again, unless something arrives?"""
         return min(self.order.steady_until(self.asked_at), self.shedding.steady_until())

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from headway.core.errors import InvalidInput
 from headway.serve.access import Access, Limits
-from headway.serve.api.mailbox import Mailbox
 from headway.serve.backend import Sampling
 from headway.serve.job import CANCELLED, CLOSED, FAILED, INVALID, REJECTED, Job, Question
 from headway.serve.loop import EngineLoop
+from headway.serve.mailbox import Mailbox
 from headway.serve.refusal import Refused, refusal_of, unavailable
 from headway.serve.wire import request_of, tenant_of
 

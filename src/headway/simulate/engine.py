@@ -217,7 +217,7 @@ class SimulatedEngine:
                 if not scheduler.decodes:
                     self._delivered = end  # nobody is paused: gaps count from here
             complete(batch, end, finished)
-            if watching and scheduler.asked_at == now:
+            if watching and scheduler.asked(batch):
                 self.watch.round_ended()
             if finished:
                 self._finish(finished, clock, end)
