@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeGuard
 
 import numpy as np
@@ -27,7 +28,7 @@ _IMPORT_PATH = re.compile(r"^([A-Za-z_][\w.]*):([A-Za-z_]\w*)(\(.*\))?$", re.DOT
 
 @dataclass(frozen=True)
 class Policy:
-    """What to run: reusable, without state. `build` makes a scheduler with fresh rules from it.
+    """What to run: reusable, without state, and picklable. `build` makes a scheduler with fresh rules from it.
 
     Attributes:
         name: how reports call it: the order's spec, as a rule.
@@ -142,10 +143,10 @@ def _order_maker(order: str | type[Order]) -> tuple[str, Callable[[], Order]]:
             known = nearest(spec.name, ORDERS)
             own = "" if known.startswith("did") else f". Your own is named as module:Class, as in {typed}:MyOrder"
             raise InvalidSpec(f"unknown policy '{typed}'; {known}{own}")
-        return str(spec), lambda: build(spec, ORDERS, "policy")
+        return str(spec), partial(build, spec, ORDERS, "policy")
     own = Spec(f"{path[1]}:{path[2]}", parse_spec(f"own{path[3] or ''}").arguments)
     cls = _imported(path[1], path[2])
-    return str(own), lambda: construct(cls, own, "policy")
+    return str(own), partial(construct, cls, own, "policy")
 
 
 def _imported(module: str, name: str) -> type[Order]:
