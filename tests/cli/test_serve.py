@@ -55,6 +55,7 @@ def test_keys_are_counted_and_not_shown(headway: Headway, folder: Path):
 
 def test_a_server_is_started_with_what_was_typed(headway: Headway, started: list[Config], folder: Path):
     (folder / "c.toml").write_text('stop_seconds = 4\n[policy]\nshed = "reject"\n')
+    (folder / "m.gguf").write_bytes(b"GGUF")
     options = {
         "--config": "c.toml",
         "--model": "m.gguf",

@@ -94,7 +94,10 @@ def test_models(client, server):
         ({"prompt": "x", "colour": 1}, 400, "unknown_parameter", "colour"),
         ({"prompt": "x", "n": 2}, 400, "unsupported_value", "n"),
         ({"prompt": "x", "frequency_penalty": 0.5}, 400, "unsupported_value", "frequency_penalty"),
-        ({"prompt": "x", "logit_bias": {"5": 1}}, 400, "invalid_value", "logit_bias"),
+        ({"prompt": "x", "logit_bias": {"5": 1}}, 400, "unsupported_value", "logit_bias"),
+        ({"prompt": "x", "max_tokens": True}, 400, "invalid_value", "max_tokens"),
+        ({"prompt": "x", "max_tokens": "5"}, 400, "invalid_value", "max_tokens"),
+        ({"prompt": "x", "stream": 1}, 400, "invalid_value", "stream"),
         ({"prompt": "x", "max_tokens": 0}, 400, "invalid_value", "max_tokens"),
         ({"prompt": "x", "max_tokens": "many"}, 400, "invalid_value", "max_tokens"),
         ({"prompt": "x", "temperature": -1}, 400, "invalid_value", "temperature"),
@@ -153,6 +156,28 @@ def test_a_body_without_a_length_ends_too(server):
 def test_a_body_without_a_type_is_taken_as_json(server):
     answer = httpx.post(f"{server.url}/v1/completions", content=b'{"prompt": "ab"}', headers={"content-type": "text/x"})
     assert answer.json()["choices"][0]["text"] == "ba"
+
+
+def test_what_is_expected_is_said_of_parameters_of_several_types(server):
+    assert "or a list of tokens" in asked(server, prompt={"a": 1}).json()["error"]["message"]
+    assert "or a list of texts" in asked(server, prompt="x", stop=5).json()["error"]["message"]
+
+
+def test_answers_can_be_sent_back_as_clients_keep_them(server):
+    said = {"role": "assistant", "content": None, "tool_calls": [], "function_call": None, "refusal": None}
+    turns = [{"role": "user", "content": "a"}, said, {"role": "user", "content": "b"}]
+    url = f"{server.url}/v1/chat/completions"
+    assert httpx.post(url, json={"messages": turns}).status_code == 200
+    silent = httpx.post(url, json={"messages": [{"role": "user", "content": None}]})
+    assert (silent.status_code, silent.json()["error"]["param"]) == (400, "messages")
+    called = httpx.post(url, json={"messages": turns, "tools": [{"type": "function"}]})
+    assert (called.status_code, called.json()["error"]["code"]) == (400, "unsupported_value")
+    assert "not supported" in called.json()["error"]["message"]
+
+
+def test_health_is_there_for_those_who_ask_for_the_head_alone(server):
+    answer = httpx.head(f"{server.url}/health")
+    assert (answer.status_code, answer.content) == (200, b"")
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", "/v2/x", 404), ("GET", "/v1/completions", 405)])

@@ -174,6 +174,8 @@ def test_an_option_is_named_as_it_was_typed():
         ({"prefill_share": 0.001}, "prefill share must be 0 or at least 0.005"),
         ({"pools": 0.9, "token_budget": 1}, "engine 'serve': pools = 0.9"),
         ({"policy": "no_such_module:Order"}, "cannot import it"),
+        ({"model": "no-such.gguf"}, "there is no such file"),
+        ({"model": "pyproject.toml"}, "no GGUF file"),
     ],
 )
 def test_a_policy_that_cannot_be_is_found_by_the_check(given: dict[str, object], said: str):

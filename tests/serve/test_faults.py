@@ -13,6 +13,8 @@ import pytest
 
 from headway.core.cost import Piecewise
 from headway.policies.policy import Policy
+from headway.serve.access import TENANT_HEADER
+from headway.serve.metrics import MOST_LABELS
 from headway.testing.fake_backend import FakeBackend
 from headway.workload.tenants_toml import tenants_from_toml
 from tests.serve.served import PATIENCE, Served, eventually, serving
@@ -172,6 +174,18 @@ def test_a_failure_of_the_backend_is_an_error_object_and_then_over():
         assert "data: [DONE]" not in rest
         assert httpx.post(url, json={"prompt": "b", "max_tokens": 1}).status_code == 200
         assert server.metric("headway_backend_restarts_total") == 1
+
+
+def test_names_that_nobody_knows_do_not_fill_the_metrics():
+    backend = FakeBackend(slots=1, budget=8, cost=Piecewise(0.005, 0.0))
+    with serving(backend, "least-slack", shedding="reject") as server, httpx.Client() as http:
+        for number in range(MOST_LABELS + 50):
+            headers = {"x-llm-d-slo-ttft-ms": "1", TENANT_HEADER: f"name-{number}"}
+            refused = http.post(f"{server.url}/v1/completions", json={"prompt": "p" * 2000}, headers=headers)
+            assert refused.json()["error"]["code"] == "unreachable"
+        series = [line for line in server.metrics.text().decode().splitlines() if "headway_requests_total{" in line]
+        assert len(series) == MOST_LABELS + 1
+        assert server.metric('headway_requests_total{class="other",outcome="rejected",tenant="other"}') == 50
 
 
 def test_who_waits_is_counted_while_another_policy_takes_over():

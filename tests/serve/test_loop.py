@@ -16,7 +16,7 @@ from headway.core.engine import EngineProfile
 from headway.core.request import Request
 from headway.core.scheduler import Scheduler
 from headway.policies.policy import Policy
-from headway.serve.backend import BackendFailed
+from headway.serve.backend import BackendFailed, Sampling
 from headway.serve.job import CANCELLED, CLOSED, FAILED, LENGTH, REJECTED, STOP, Job, Question
 from headway.serve.loop import EngineLoop
 from headway.serve.watch import Watch
@@ -28,7 +28,14 @@ PATIENCE = 20.0  # seconds, after which a test has hung
 class Client:
     """Hears what the loop says."""
 
-    def __init__(self, loop: EngineLoop, prompt: str, limit: int = 1000, stops: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        loop: EngineLoop,
+        prompt: str,
+        limit: int = 1000,
+        stops: tuple[str, ...] = (),
+        seed: int | None = None,
+    ) -> None:
         self.heard: queue.Queue[tuple[str, int, str | None]] = queue.Queue()
         self.first = threading.Event()
         self.text, self.tokens, self.why = "", 0, None
@@ -36,7 +43,8 @@ class Client:
         self.job: Job = loop.reserve(request, self._hear)
         self.why = self.job.ended
         if self.why is None:
-            loop.enter(self.job, Question(loop.backend.vocabulary.tokens(prompt), limit, limit, stops=stops))
+            tokens = loop.backend.vocabulary.tokens(prompt)
+            loop.enter(self.job, Question(tokens, limit, limit, Sampling(seed=seed), stops=stops))
 
     def _hear(self, text: str, tokens: int, why: str | None) -> None:
         self.heard.put((text, tokens, why))
@@ -165,6 +173,21 @@ def test_a_failure_of_the_backend_is_told_to_everybody_and_the_next_ones_are_ser
     assert [client.answer()[1] for client in clients] == [FAILED] * 5
     assert Client(loop, "b", limit=3).answer() == ("zzz", LENGTH)
     assert loop.alive
+
+
+def test_who_cannot_be_opened_is_dropped_alone(serve):
+    class Picky(FakeBackend):
+        def open(self, slot: int, sampling: Sampling) -> None:
+            if sampling.seed == 13:
+                raise ValueError("no such sampler")
+            super().open(slot, sampling)
+
+    loop = serve(Picky(lambda prompt: "z" * 50, slots=2))
+    others = [Client(loop, f"prompt {number}") for number in range(3)]
+    unlucky = [Client(loop, "x" * length, seed=13) for length in (1, 700)]
+    assert [client.answer()[1] for client in unlucky] == [FAILED, FAILED]
+    assert [client.answer() for client in [*others, Client(loop, "after")]] == [("z" * 50, STOP)] * 4
+    assert is_empty(loop)
 
 
 def test_closing_finishes_what_runs_and_ends_what_waits(serve):

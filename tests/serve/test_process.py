@@ -129,15 +129,32 @@ def test_sigterm_finishes_what_runs_and_refuses_the_rest(process: Process):
     assert [event["event"] for event in process.events()] == ["serving", "stopping", "stopped"]
 
 
-def test_a_second_signal_stops_at_once(process: Process):
+def test_a_second_signal_ends_what_runs_with_an_error(process: Process):
     thread, heard, began = in_background(process)
     assert began.wait(PATIENCE)
     process.signal(signal.SIGINT)
     eventually(lambda: any(event["event"] == "stopping" for event in process.events()))
+    process.signal(signal.SIGHUP)
+    eventually(lambda: process.events()[-1]["event"] == "reload_refused")
     process.signal(signal.SIGINT)
     assert process.end() == 0
     thread.join(PATIENCE)
-    assert heard[-1] != "data: [DONE]"
+    assert json.loads(heard[-1][6:])["error"]["code"] == "unavailable"
+
+
+def test_a_third_signal_waits_for_no_reader(process: Process):
+    with socket.create_connection(("127.0.0.1", process.port)) as unread:
+        unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        content = json.dumps({"prompt": "x", "stream": True}).encode()
+        unread.sendall(
+            f"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
+        )
+        eventually(lambda: "headway_requests_running 1.0" in httpx.get(f"{process.url}/metrics").text)
+        for count in range(3):
+            process.signal(signal.SIGTERM)
+            if not count:
+                eventually(lambda: any(event["event"] == "stopping" for event in process.events()))
+        assert process.end() == 0
 
 
 def test_sighup_reads_the_configuration_again_and_drops_no_stream(process: Process):

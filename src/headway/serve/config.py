@@ -16,6 +16,7 @@ from headway.core.errors import InvalidInput, InvalidSpec, nearest
 from headway.core.spec import choice, number, whole
 from headway.policies.policy import Policy
 from headway.policies.shares import Shares
+from headway.serve.local_model import hub_id, local_model
 from headway.workload.files import read_bytes
 from headway.workload.tenants import TenantsFile
 from headway.workload.tenants_toml import read_tenants
@@ -144,7 +145,7 @@ class Config:
         return file
 
     def check(self) -> None:
-        """Judge what must fit together: the policy and its engine, the host and its keys, the tenants file.
+        """Judge what must fit together: the policy and its engine, the host and its keys, the files that are named.
 
         Raises:
             InvalidInput: it does not; one line.
@@ -155,6 +156,8 @@ class Config:
                 "leave one of the two out"
             )
         self.make_policy().build(self.make_engine("serve", Steps(1.0)))
+        if self.model is not None and hub_id(self.model) is None:
+            local_model(self.model)
         self.read_tenants()
 
 

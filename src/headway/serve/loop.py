@@ -143,10 +143,14 @@ class EngineLoop:
             self._news.notify()
         deadline = time.monotonic() + limit
         self._thread_wait(deadline)
-        with self._news:
-            self._stopping = True
-            self._news.notify()
+        self.stop()
         self._thread.join()
+
+    def stop(self) -> None:
+        """End everybody after this iteration, and stop."""
+        with self._news:
+            self._closing = self._stopping = True
+            self._news.notify()
 
     def _thread_wait(self, deadline: float) -> None:
         while self._thread.is_alive() and time.monotonic() < deadline:
@@ -265,9 +269,7 @@ class EngineLoop:
         for seq in batch.admitted:
             job = self._jobs[seq]
             if job.slot < 0:
-                job.slot = self._slots.pop()
-                self.backend.open(job.slot, _asked(job).sampling)
-                self._watch.started(job)
+                self._open(job)
         for seq in batch.resumed:
             self._running[self._jobs[seq]] = None
         rows: list[Row] = []
@@ -281,6 +283,8 @@ class EngineLoop:
                 asked.append(job)
         for seq, positions in batch.chunks:
             job = self._jobs[seq]
+            if job.slot < 0:
+                continue  # it could not be opened
             end = job.computed + positions
             whole = end == seq.prompt
             rows.append(Row(job.slot, job.prompt[job.computed : end], job.computed, wanted=whole))
@@ -288,6 +292,21 @@ class EngineLoop:
             if whole:
                 asked.append(job)
         return rows, asked
+
+    def _open(self, job: Job) -> None:
+        """Give it a place in the backend; where that fails for reasons of its own, it alone is dropped."""
+        slot = self._slots.pop()
+        self._watch.started(job)
+        try:
+            self.backend.open(slot, _asked(job).sampling)
+        except BackendFailed:
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, the others are served
+            _log.exception("request_failed")
+            self._slots.append(slot)
+            self._leaving.append((job, FAILED))
+            return
+        job.slot = slot
 
     def _book(self, batch: Batch, asked: list[Job], tokens: list[int], spent: float) -> None:
         """Hand out the tokens, and tell the scheduler who has ended."""

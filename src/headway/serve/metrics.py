@@ -64,6 +64,7 @@ class Metrics(Watch):
         self._whole = self._histogram("request_seconds", "Arrival to the last token.", _WHOLE, both)
         self._computing = self._histogram("iteration_seconds", "Computing one iteration.", _ITERATION)
         self._deciding = self._histogram("decision_seconds", "Planning and booking one iteration.", _DECIDING)
+        self._known: set[tuple[str, str]] = set()  # tenants and classes that are told apart
         self._labels: dict[tuple[str, str], _Labelled] = {}
         self._planning = 0.0
         self._waiting_prompt = 0
@@ -166,9 +167,11 @@ class Metrics(Watch):
 
     def _names(self, tenant: str, label: str | None) -> tuple[str, str]:
         names = (tenant, label or "")
-        if names in self._labels or len(self._labels) < MOST_LABELS:
-            return names
-        return ("other", "other")
+        if names not in self._known:
+            if len(self._known) >= MOST_LABELS:
+                return ("other", "other")
+            self._known.add(names)
+        return names
 
     def _counter(self, name: str, about: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(f"headway_{name}", about, labels, registry=self.registry)

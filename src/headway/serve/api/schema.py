@@ -42,7 +42,7 @@ class StreamOptions(BaseModel):
 class Body(BaseModel):
     """What both kinds of completion have in common."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
     model: Text | None = Field(None, description="The served model; the only one there is if left out.")
     stream: bool | None = Field(None, description="Send the text as it comes (server-sent events).")
@@ -130,15 +130,26 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: Text | list[Part]
+    content: Text | list[Part] | None = None
     name: str | None = None
+    # What clients send back of an answer: there is nothing in it.
     refusal: None = None
     annotations: Annotated[list[Any], Field(max_length=0)] | None = None
+    tool_calls: Annotated[list[Any], Field(max_length=0)] | None = None
+    function_call: None = None
+    audio: None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.content is None and self.role != "assistant":
+            raise ValueError(f"a message of role {self.role} needs content")
+        return self
 
     @property
     def text(self) -> str:
         """The content as one text."""
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        content = self.content or ""
+        return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
 class TextFormat(BaseModel):
