@@ -231,24 +231,26 @@ class Scheduler:
         """
         seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
-        self._take_in(seq, now)
+        if not self._refuses(seq, now):
+            self._line_up(seq, now)
         return seq
 
     def reserve(self, request: Request, now: float) -> Sequence:
         """Judge a request that arrives now, before its prompt is counted: `prompt_tokens` is an estimate.
 
         It is rejected, with a reason, where the shedding rule refuses it. Otherwise it counts as waiting for that rule,
-        so that those who come after it are judged with it in mind, and is `RESERVED` until `enter` or `cancel`.
+        so that those who come after it are judged with it in mind, and is `RESERVED` until `enter` or `cancel`. This,
+        `judge` and `cancel` of who has reserved may be asked while an iteration is computed.
         """
         seq = Sequence(request, self._tickets, self._longest_answer)
         self._tickets += 1
         seq.state = REJECTED if self._sheds and self.shedding.push(seq, now) else RESERVED
         return seq
 
-    def enter(self, seq: Sequence, request: Request, now: float) -> None:
-        """Let a reserved request in, now that its prompt is counted; one that has ended meanwhile is left as it is.
+    def judge(self, seq: Sequence, request: Request, now: float) -> None:
+        """Judge a reserved request once more, now that its prompt is counted: it may be rejected as in `submit`.
 
-        It is judged once more, and may be rejected as in `submit`.
+        One that has ended meanwhile is left as it is.
         """
         if seq.state != RESERVED:
             return
@@ -257,17 +259,23 @@ class Scheduler:
         seq.request = request
         seq.prompt = request.prompt_tokens
         seq.limit = request.max_new_tokens or self._longest_answer
-        seq.state = WAITING
-        self._take_in(seq, now)
+        self._refuses(seq, now)
 
-    def _take_in(self, seq: Sequence, now: float) -> None:
+    def enter(self, seq: Sequence, now: float) -> None:
+        """Let a reserved request in, between two iterations, as all who arrive; unless it has ended meanwhile."""
+        if seq.state == RESERVED:
+            seq.state = WAITING
+            self._line_up(seq, now)
+
+    def _refuses(self, seq: Sequence, now: float) -> bool:
         if seq.prompt > self._capacity:
-            seq.state = REJECTED
             seq.reason = "kv_capacity"
-            return
-        if self._sheds and self.shedding.push(seq, now):
-            seq.state = REJECTED
-            return
+        elif not self._sheds or not self.shedding.push(seq, now):
+            return False
+        seq.state = REJECTED
+        return True
+
+    def _line_up(self, seq: Sequence, now: float) -> None:
         self.waiting += 1
         if self.order.push(seq, now) is not False:  # an own order may have forgotten to say
             self._blocked = False

@@ -57,7 +57,8 @@ class EngineLoop:
         self._news = threading.Condition(self._lock)
         self._jobs: dict[Sequence, Job] = {}  # that have not ended
         self._running: dict[Job, None] = {}  # decode
-        self._leaving: list[tuple[Job, str]] = []  # and why; taken at the next boundary
+        self._entering: list[tuple[Job, float]] = []  # and since when: both are taken at the next boundary, once what
+        self._leaving: list[tuple[Job, str]] = []  # and why           is computed is booked, as in the simulated engine
         self._slots = list(range(backend.slots))[::-1]
         self._numbers = 0
         self._closing = False  # nobody is let in
@@ -114,11 +115,12 @@ class EngineLoop:
             job.question, job.prompt = question, question.prompt
             job.text = TextStream(self.backend.vocabulary.text, question.stops)
             request = job.seq.request._replace(prompt_tokens=len(question.prompt), max_new_tokens=question.asked)
-            job.home.enter(job.seq, request, now)
+            job.home.judge(job.seq, request, now)
             if job.seq.state == SEQ_REJECTED:
                 self._end(job, REJECTED, now)
             else:
                 self._watch.entered(job)
+                self._entering.append((job, now))
                 self._news.notify()
 
     def cancel(self, job: Job, why: str = CANCELLED) -> None:
@@ -175,13 +177,13 @@ class EngineLoop:
     def _hand_over(self, job: Job, now: float) -> None:
         old = job.seq
         del self._jobs[old]
-        counted = old.state != RESERVED
+        waits = old.state != RESERVED
         job.home.cancel(old, now)
         job.home = self._entry
         job.seq = job.home.reserve(old.request, now)
         self._jobs[job.seq] = job
-        if counted:
-            job.home.enter(job.seq, old.request, now)
+        if waits:
+            job.home.enter(job.seq, now)
         if job.seq.state == SEQ_REJECTED:
             self._end(job, REJECTED, now)
 
@@ -240,6 +242,9 @@ class EngineLoop:
                 job.home.cancel(job.seq, now)
                 self._end(job, why, now)
         self._leaving.clear()
+        for job, since in self._entering:
+            job.home.enter(job.seq, since)
+        self._entering.clear()
         if self._closing:
             for job in [job for job in self._jobs.values() if job.slot < 0]:
                 job.home.cancel(job.seq, now)
@@ -368,6 +373,7 @@ class EngineLoop:
                     job.slot = -1
                     self._end(job, FAILED, now)
                 self._running.clear()
+                self._entering.clear()
                 self._leaving.clear()
                 self._slots = list(range(self.backend.slots))[::-1]
                 self.scheduler = self._entry = self._make_scheduler()
