@@ -3,7 +3,7 @@
 Runs on the fake backend, so that everything but computing is measured. An iteration of a real model is given in seconds
 (SmolLM2-135M in Q4_0 on two threads with 16 running: 0.0235), to say what share the rest is of it.
 
-    python benchmarks/serving_overhead.py --iteration 0.0235
+    python benchmarks/serving_overhead.py --iteration 0.0235 --model MODEL.gguf
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from headway.core.cost import Linear
 from headway.core.engine import EngineProfile
 from headway.core.request import Request
 from headway.policies.policy import Policy
-from headway.serve.backend import Row, Sampling
+from headway.serve.backend import Backend, Row, Sampling
 from headway.serve.job import Question
 from headway.serve.loop import EngineLoop
 from headway.serve.metrics import Metrics
@@ -97,9 +97,38 @@ def first_token() -> tuple[float, float]:
     return statistics.median(spans) * 1000, statistics.median(direct) * 1000
 
 
+def refusals(backend: Backend) -> list[float]:
+    """Milliseconds to an early rejection, through HTTP, while as many answers as fit are computed [200], in order."""
+    with serving(backend, "least-slack", shedding="reject") as server, httpx.Client(base_url=server.url) as http:
+        busy = [threading.Thread(target=occupy, args=(server.url,), daemon=True) for _ in range(RUNNING)]
+        for one in busy:
+            one.start()
+        while server.metric("headway_requests_running") < RUNNING:
+            time.sleep(0.01)
+        spans: list[float] = []
+        for _ in range(200):
+            began = time.perf_counter()
+            answer = http.post("/v1/completions", json={"prompt": "word " * 1000}, headers={"x-llm-d-slo-ttft-ms": "1"})
+            spans.append((time.perf_counter() - began) * 1000)
+            assert answer.status_code in (400, 429), answer.text
+        assert server.metric("headway_requests_running") == RUNNING
+        server.service.loop.stop()
+        for one in busy:
+            one.join()
+        return sorted(spans)
+
+
+def occupy(url: str) -> None:
+    body = {"prompt": "a story", "max_tokens": 400, "ignore_eos": True, "stream": True}
+    with httpx.stream("POST", f"{url}/v1/completions", json=body, timeout=600) as answer:
+        for _ in answer.iter_lines():
+            pass
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iteration", type=float, default=0.0235, help="seconds that a real model computes")
+    parser.add_argument("--model", type=Path, help="a GGUF model, to refuse requests beside real computing")
     told = parser.parse_args()
     print(f"{RUNNING} running, {WAITING:,} waiting: everything but computing, of an iteration of {told.iteration:g} s")
     for policy in ("fcfs", "psf", "qba", "shortest-work", "least-slack", "fair-share", "combined"):
@@ -108,6 +137,15 @@ def main() -> None:
     through, direct = first_token()
     added = through - direct
     print(f"first token: {through:.2f} ms through HTTP, {direct:.2f} ms from the loop: the API adds {added:.2f} ms")
+    slept = FakeBackend(lambda _: "z" * 400, kv_tokens=100_000, cost=Linear(0.0235, 0.0, 0.0))
+    backends: dict[str, Backend] = {"a backend that sleeps": slept}
+    if told.model is not None:
+        from headway.serve.backends.llama import LlamaBackend  # noqa: PLC0415 - the other figures need no llama.cpp
+
+        backends["llama.cpp on one thread"] = LlamaBackend(told.model, kv_tokens=16384, slots=16, budget=128, threads=1)
+    for name, backend in backends.items():
+        spans = refusals(backend)
+        print(f"early rejection beside {name}: median {spans[100]:.2f} ms, P99 {spans[197]:.2f} ms, client included")
 
 
 if __name__ == "__main__":
