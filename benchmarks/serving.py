@@ -163,33 +163,48 @@ def main() -> None:
     parser.add_argument("--peer-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--each", type=int, default=6, help="requests of each client")
-    parser.add_argument("--rate", type=float, default=3.0, help="requests a second of the mixed load")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the mixed load")
-    parser.add_argument("--budget", type=int, default=128, help="positions of an iteration of headway")
+    parser.add_argument("--rate", type=float, default=0.7, help="requests a second of the mixed load")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the mixed load")
+    parser.add_argument("--budgets", type=int, nargs="+", default=[128], help="positions of an iteration of headway")
+    parser.add_argument("--clients", type=int, nargs="*", default=[1, 4, 8, 16], help="of the closed loops")
     told = parser.parse_args()
 
-    found: dict[tuple[str, int], list[float]] = {}
-    sizes = ["--token-budget", str(told.budget)]
+    if told.clients and told.rounds:
+        throughput(told)
+    if told.seconds:
+        first_tokens(told)
+
+
+def throughput(told: argparse.Namespace) -> None:
+    """Closed loops on both servers, in turns."""
+    found: dict[tuple[int, int], list[float]] = {}
     for _ in range(told.rounds):
-        for name in ("headway", "llama.cpp"):
+        for budget in (*told.budgets, 0):
             server = (
-                headway(told.model, told.threads, sizes)
-                if name == "headway"
+                headway(told.model, told.threads, ["--token-budget", str(budget)])
+                if budget
                 else peer(told.peer_python, told.model, told.threads)
             )
             with server as url:
                 asyncio.run(closed(url, 1, 1))
-                for clients in (1, 4, 8, 16):
-                    found.setdefault((name, clients), []).append(asyncio.run(closed(url, clients, told.each)))
-    print(f"{'clients':>8}{'headway':>12}{'llama.cpp':>12}{'ratio':>8}   generated tokens/s, best of {told.rounds}")
-    for clients in (1, 4, 8, 16):
-        ours, theirs = max(found["headway", clients]), max(found["llama.cpp", clients])
-        print(f"{clients:>8}{ours:>12.1f}{theirs:>12.1f}{ours / theirs:>8.2f}")
+                for clients in told.clients:
+                    found.setdefault((budget, clients), []).append(asyncio.run(closed(url, clients, told.each)))
+    print(f"generated tokens/s, best of {told.rounds}")
+    print(f"{'clients':>8}{'budget':>8}{'headway':>12}{'llama.cpp':>12}{'ratio':>8}")
+    for clients in told.clients:
+        for budget in told.budgets:
+            ours, theirs = max(found[budget, clients]), max(found[0, clients])
+            print(f"{clients:>8}{budget:>8}{ours:>12.1f}{theirs:>12.1f}{ours / theirs:>8.2f}", flush=True)
 
+
+def first_tokens(told: argparse.Namespace) -> None:
+    """An open mixed load, on the peer and under several policies."""
+    sizes = ["--token-budget", str(told.budgets[0])]
     print(f"\nmixed load, {told.rate:g} requests/s for {told.seconds:g} s: time to first token of short requests (s)")
     print(f"{'server':<12}{'policy':<12}{'labels':<8}{'p50':>8}{'p99':>8}{'long p99':>10}{'end':>8}")
     rows = [("llama.cpp", "", False)]
-    rows += [("headway", policy, labels) for policy in ("fcfs", "psf", "qba(k=3)") for labels in (False, True)]
+    rows += [("headway", "fcfs", False)]  # by arrival, whatever the labels say
+    rows += [("headway", policy, labels) for policy in ("psf", "qba(k=3)") for labels in (False, True)]
     for name, policy, labels in rows:
         server = (
             headway(told.model, told.threads, [*sizes, "--policy", policy])
@@ -204,7 +219,8 @@ def main() -> None:
         end = max(one.last for one in heard)
         shown = "yes" if labels else "no"
         middle = sorted(short)[len(short) // 2]
-        print(f"{name:<12}{policy:<12}{shown:<8}{middle:>8.2f}{p99(short):>8.2f}{p99(long):>10.2f}{end:>8.1f}")
+        row = f"{name:<12}{policy:<12}{shown:<8}{middle:>8.2f}{p99(short):>8.2f}{p99(long):>10.2f}{end:>8.1f}"
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

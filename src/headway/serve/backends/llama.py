@@ -88,7 +88,19 @@ class LlamaBackend:
         self._samplers[slot] = _sampler(sampling)
 
     def decode(self, rows: Items[Row]) -> list[int]:
-        """Compute an iteration; return a token for each row that wants one."""
+        """Compute an iteration; return a token for each row that wants one.
+
+        Decodes and prompts are computed apart. Attention goes over tiles of rows, and skips cache that no row of a tile
+        looks at: a prompt next to decodes of many sequences would go over the cache of all of them. That costs more
+        than to read the weights twice (benchmarks/README.md).
+        """
+        single = [row for row in rows if len(row.tokens) == 1]
+        longer = [row for row in rows if len(row.tokens) > 1]
+        found = {slot: token for part in (single, longer) if part for slot, token in self._compute(part)}
+        return [found[row.slot] for row in rows if row.wanted]
+
+    def _compute(self, rows: Items[Row]) -> list[tuple[int, int]]:
+        """Compute rows in one go; return slot and token of those that want one."""
         batch = self._batch
         batch.clear()
         add, wanted, index = batch.add, [], -1
@@ -101,7 +113,7 @@ class LlamaBackend:
                 wanted.append((row.slot, index))
         try:
             self._context.decode(batch)
-            return [self._samplers[slot].sample(self._context, index) for slot, index in wanted]
+            return [(slot, self._samplers[slot].sample(self._context, index)) for slot, index in wanted]
         except (ValueError, RuntimeError, InterruptedError) as error:
             raise BackendFailed(f"llama.cpp: {error}") from error
 
