@@ -11,6 +11,8 @@ from headway.report.columns import NO_VALUE, Column, Table, durations, plain
 MOST_ROWS = 60
 """A longer table is no overview."""
 
+_SAME = (("of", "workload"), ("on", "engine"))
+
 
 def sweep_table(overview: Overview) -> Table | None:
     """Return waits, agreement and seeds of every group; of many, the first ones. None where no cell is finished."""
@@ -25,8 +27,8 @@ def sweep_table(overview: Overview) -> Table | None:
         columns.append(_means("Goodput", "All tokens", "tokens/s", shown, lambda group: group.goodput, 1.0, 0))
     columns.append(plain("Runs", "Seeds", "", [len(group.seeds) for group in shown]))
     names = tuple(_policy(group, varied) for group in shown)
-    same = [shown[0].settings[name] for name in ("workload", "engine") if name not in varied]
-    return Table(" on ".join(["Sweep", *same]), names, tuple(columns), blocks=blocks, block_head="on")
+    same = [f"{word} {shown[0].settings[name]}" for word, name in _SAME if name not in varied]
+    return Table(" ".join(["Sweep", *same]), names, tuple(columns), blocks=blocks, block_head="on")
 
 
 def left_out(overview: Overview) -> int:

@@ -117,6 +117,8 @@ def _run_missing(
     done = total - len(missing)
     if progress is not None:
         progress(done, total)
+    if not missing:
+        return
     for place, row in finished([planned.cell for planned in missing], workers=workers, ray=ray):
         store.add(missing[place], row)
         done += 1
