@@ -127,6 +127,8 @@ def finished(cells: Sequence[Cell], *, workers: int | None = None, ray: str | No
     Raises:
         InvalidInput, HeadwayError, KeyboardInterrupt: as `run_cells`.
     """
+    if not cells:
+        return iter(())
     if ray is not None:
         from headway.studies.on_ray import finished_on_ray  # noqa: PLC0415 - an extra
 

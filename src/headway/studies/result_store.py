@@ -144,10 +144,7 @@ class ResultStore:
         try:
             write_whole(path, content)
         except OSError as error:
-            raise InvalidInput(
-                f"cannot write {path}: {error.strerror or error}; what was finished before is kept, and the same "
-                "command goes on from there"
-            ) from None
+            raise InvalidInput(f"cannot write {path}: {error.strerror or error}") from None
 
 
 @contextmanager

@@ -90,17 +90,16 @@ def run_plan(
     with open_store(out) as store:
         before = len(store.known)
         try:
-            _run_missing(plan, store, processes, ray, progress)
-            interrupted = False
-        except KeyboardInterrupt:
-            interrupted = True
+            interrupted = _run_missing(plan, store, processes, ray, progress)
+            frame = store.fold(plan.cells)
         except HeadwayError as error:
             there = sum(planned.key in store.known for planned in plan.cells)
-            raise type(error)(
-                f"{error}. {there:,} of {len(plan.cells):,} cells are finished and kept in {out}"
-            ) from None
+            if not there:
+                raise
+            kept = f"{there:,} of {len(plan.cells):,} cells are finished and kept in {out}; the same command goes on"
+            raise type(error)(f"{error}. {kept}") from None
         return Swept(
-            frame=store.fold(plan.cells),
+            frame=frame,
             results=out / RESULTS,
             cells=len(plan.cells),
             computed=len(store.known) - before,
@@ -111,16 +110,19 @@ def run_plan(
 
 def _run_missing(
     plan: Plan, store: ResultStore, workers: int | None, ray: str | None, progress: Progress | None
-) -> None:
+) -> bool:
+    """Run the cells whose rows are not there; return whether Ctrl-C ended it."""
     missing = [planned for planned in plan.cells if planned.key not in store.known]
     total = len(plan.cells)
     done = total - len(missing)
     if progress is not None:
         progress(done, total)
-    if not missing:
-        return
-    for place, row in finished([planned.cell for planned in missing], workers=workers, ray=ray):
-        store.add(missing[place], row)
-        done += 1
-        if progress is not None:
-            progress(done, total)
+    try:
+        for place, row in finished([planned.cell for planned in missing], workers=workers, ray=ray):
+            store.add(missing[place], row)
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    except KeyboardInterrupt:
+        return True
+    return False
