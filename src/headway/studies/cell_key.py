@@ -19,7 +19,6 @@ from typing import Any
 
 import polars as pl
 
-import headway
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidInput
@@ -79,7 +78,7 @@ def code() -> str:
     if ".dev" not in number:
         return number
     digest = hashlib.sha256()
-    root = Path(headway.__file__).parent
+    root = Path(__file__).parents[1]
     for file in sorted(file for package in FIGURES for file in (root / package).rglob("*.py")):
         digest.update(file.read_bytes())
     return f"{number}+{digest.hexdigest()[:12]}"
