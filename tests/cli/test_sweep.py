@@ -96,7 +96,7 @@ def test_check_says_what_is_there(headway: Headway, file: Path, swept: None):
     assert "4,320 requests to run" in result.out
     done = headway("sweep", file, "--out", "out", "--workers", 1)
     assert done.err == "88 cells, 72 computed now: out/results.parquet\n"
-    assert "0 requests to run" in headway("sweep", file, "--check", "--out", "out").out
+    assert "nothing is left to run" in headway("sweep", file, "--check", "--out", "out").out
 
 
 def test_notes_are_told(headway: Headway, file: Path):
