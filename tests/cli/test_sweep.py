@@ -24,6 +24,11 @@ seeds = 2
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_lines_however_slow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_progress, "EVERY", float("inf"))
+
+
 @pytest.fixture
 def file(folder: Path, trace: Path) -> Path:
     path = folder / "sweep.toml"
