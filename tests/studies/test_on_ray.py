@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -71,6 +72,7 @@ class Cluster:
     address: str
     second: str
     process: subprocess.Popen[str]
+    environment: dict[str, str]
 
     def kill_the_second(self) -> None:
         assert self.process.stdin is not None
@@ -84,11 +86,12 @@ class Cluster:
 def cluster(python: str) -> Iterator[Cluster]:
     script = str(Path(__file__).with_name("ray_cluster.py"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # nobody else gets in
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **token}
     with subprocess.Popen([python, script], text=True, env=environment, **pipes) as process:
         assert process.stdout is not None
         address, second = process.stdout.readline().split()
-        yield Cluster(address, second, process)
+        yield Cluster(address, second, process, environment)
         process.communicate(timeout=DEADLINE)
 
 
@@ -102,7 +105,7 @@ def until(holds: Callable[[], bool]) -> None:
 def start(python: str, cluster: Cluster) -> subprocess.Popen[str]:
     command = [python, "-c", "from headway_command import main; main()", "sweep", "sweep.toml", "--out", "out"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*command, "--ray", cluster.address], text=True, **pipes)
+    return subprocess.Popen([*command, "--ray", cluster.address], text=True, env=cluster.environment, **pipes)
 
 
 def ran(folder: Path) -> list[str]:
