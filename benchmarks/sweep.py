@@ -3,9 +3,9 @@
     python benchmarks/sweep.py [--cells 100] [--requests 5000] [--repeat 3]
 
 Cells of qba-paper under four policies. Beyond its run (`wall_seconds`: the simulation alone) a cell costs the drawing
-of its requests, which neighbours share, its figures, and its row on the disk: each is timed by itself, in milliseconds,
-medians. Then the whole sweep on one process, on two, and again where nothing is left to do: seconds of the clock, best
-of the repeats, and CPU seconds of all processes, their start included.
+of its requests, which neighbours share, its figures, and its row on the disk: each is timed by itself, in milliseconds
+of CPU, medians. Then the whole sweep on one process, on two, and again where nothing is left to do: seconds of the
+clock, best of the repeats, and CPU seconds of all processes, their start included.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ POLICIES = ["fcfs", "psf", "aa", "qba"]
 
 
 def milliseconds(call: Callable[[], object], times: int = 20) -> float:
+    """CPU milliseconds of a call, the median."""
     spent: list[float] = []
     for _ in range(times):
-        began = time.perf_counter()
+        began = time.process_time()
         call()
-        spent.append((time.perf_counter() - began) * 1e3)
+        spent.append((time.process_time() - began) * 1e3)
     return statistics.median(spent)
 
 
