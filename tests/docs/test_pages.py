@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.request import Request
 from headway.core.sequence import REJECTED, Sequence
 from headway.core.spec import parameters
+from headway.measure.swept import Overview, groups
 from headway.measure.why import why
 from headway.serve import wire
 from headway.serve.access import digest
 from headway.serve.config import SECTIONS, Config, option_of
 from headway.serve.refusal import refusal_of
 from headway.studies.frontier import frontier
+from headway.studies.grid import AXES, SEEDS
+from headway.studies.sweep import sweep
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
@@ -140,6 +144,30 @@ def test_every_key_of_a_configuration_is_explained():
     }
     for name in keys.keys() - {"model", "auth", "memory", "threads"}:
         assert shown[option_of(name)][1] == default(getattr(Config, name)), name
+
+
+def test_every_key_of_a_sweep_is_explained():
+    said = table((DOCS / "commands" / "sweep.md").read_text().partition("## The file")[2].partition("\n## ")[0])
+    assert set(said) == {*AXES, *SEEDS}
+    for name, axis in AXES.items():
+        shown = f"`{str(axis.default).lower() if isinstance(axis.default, bool) else axis.default}`"
+        assert axis.default is None or said[name][0] == shown, name
+
+
+def test_the_sweep_file_that_is_shown_is_the_example():
+    shown, several = blocks(DOCS / "commands" / "sweep.md", "toml")
+    assert (ROOT / "examples" / "sweep.toml").read_text().endswith(f"\n\n{shown.text}")
+    assert len(tomllib.loads(several.text)["grid"]) == 2
+
+
+def test_every_path_of_the_json_of_sweep_is_explained(tmp_path: Path):
+    said = set(table((DOCS / "commands" / "sweep.md").read_text().partition("## JSON")[2]))
+    frame = sweep({"workload": "qba-paper(n=20)", "policy": "fcfs", "seeds": 2, "sla": "ttft=1"}, tmp_path, workers=1)
+    overview = Overview(
+        dict.fromkeys(("headway", "command", "results", "cells", "finished", "computed"), 1), groups(frame, list(AXES))
+    )
+    once = re.compile(r"^groups\[\]\.(settings|wait)\..*")
+    assert said == {once.sub(r"groups[].\1", path) for path in paths(overview.to_dict())}
 
 
 def test_every_header_and_refusal_is_explained():
