@@ -38,7 +38,6 @@ class Cell:
         patience: seconds after which a client leaves; None for ever.
         steady_after: finishes after which the steady part begins.
         watch_future: compute what residents' true lengths will require, after every admission round.
-        itl: measure the time between tokens too, which takes longer than all other measures together.
     """
 
     source: Source
@@ -50,7 +49,6 @@ class Cell:
     patience: float | None = None
     steady_after: int = STEADY_AFTER
     watch_future: bool = False
-    itl: bool = True
 
     def run(self, trace: Trace) -> Row:
         """Run it on the requests of its source and seed; return its figures by their path in `--json`."""
@@ -65,7 +63,7 @@ class Cell:
             clients=self.clients,
             patience=self.patience,
         )
-        return figures(record, self.sla, itl=self.itl)
+        return figures(record, self.sla)
 
 
 def run_cells(
