@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli import reproduce
 from headway.cli.compare import compare
 from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 for command in (compare, simulate, frontier, why, trace, policies, engines, workloads, serve, key):
     app.command()(command)
+app.add_typer(reproduce.app)
 
 
 @app.callback(invoke_without_command=True)

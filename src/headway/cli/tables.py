@@ -12,8 +12,10 @@ from rich.text import Text
 
 from headway.measure.comparison import Comparison
 from headway.measure.frontier import Frontier
+from headway.measure.reproduction import Reproduction
 from headway.report.frontier_tables import equal_use_table, settings_table, times_table
 from headway.report.frontier_words import frontier_answer, frontier_question
+from headway.report.reproduction_words import figures_text, reproduction_answer, reproduction_question
 from headway.report.sentences import answer, question, rules_line
 from headway.report.tables import (
     Column,
@@ -60,6 +62,18 @@ def print_frontier(found: Frontier, console: Console) -> None:
     console.print(Text(frontier_answer(found)))
     for make in (equal_use_table, times_table, settings_table):
         print_table(make(found), console)
+    for note in found.notes:
+        console.print(Text(f"- {note}", style="dim"))
+
+
+def print_reproduction(found: Reproduction, console: Console) -> None:
+    """Print question, answer, every finding, and notes."""
+    console.print(Text(reproduction_question(found), style="bold"))
+    console.print(Text(reproduction_answer(found)))
+    rows = [(one.verdict, one.claim, one.reported, figures_text(one)) for one in found.findings]
+    table = plain_table(("verdict", "claim", "reported", "ours"), rows, wrap=(0, 1, 2, 3))
+    table.columns[0].min_width = table.columns[2].min_width = 8
+    console.print(table)
     for note in found.notes:
         console.print(Text(f"- {note}", style="dim"))
 

@@ -83,6 +83,7 @@ def legend(symbol: Literal["stroke", "square"], names: Sequence[str]) -> alt.Leg
         orient="top",
         title=None,
         symbolType=symbol,
+        symbolOpacity=1,
         columns=columns,
         symbolLimit=0,
         labelLimit=_PLACE - _SYMBOL,

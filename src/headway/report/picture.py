@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import altair as alt
 
@@ -65,24 +65,37 @@ def save_figure(figure: Figure, path: Path | str, *, width: int = 900, scale: fl
         ValueError: another ending.
         OSError: the path cannot be written.
     """
-    charts = [chart.properties(width=width) for chart in figure.charts]
-    _save(_independent(alt.vconcat(*charts, spacing=14, title=figure.title)), path, scale)
+    _save(_wide(figure, width), path, scale)
+
+
+def figure_bytes(figure: Figure, ending: Literal["png", "svg"], *, width: int = 640, scale: float = 1.5) -> bytes:
+    """Return one figure as what a PNG or SVG file holds; the arguments are those of `save_figure`."""
+    return _bytes(_wide(figure, width), ending, scale)
 
 
 def _save(drawn: alt.VConcatChart, path: Path | str, scale: float) -> None:
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"picture '{path}': expected a path that ends in .png or .svg")
+    write_whole(path, _bytes(drawn, ending, scale))
+
+
+def _bytes(drawn: alt.VConcatChart, ending: str, scale: float) -> bytes:
     config = CONFIG | {"background": "white", "padding": 24}
     chart = drawn.configure(**config)
-    buffer = io.BytesIO()
     if ending == "svg":
         text = io.StringIO()
         chart.save(text, format="svg")
-        buffer.write(text.getvalue().encode())
-    else:
-        chart.save(buffer, format="png", scale_factor=scale)
-    write_whole(path, buffer.getvalue())
+        return text.getvalue().encode()
+    buffer = io.BytesIO()
+    chart.save(buffer, format="png", scale_factor=scale)
+    return buffer.getvalue()
+
+
+def _wide(figure: Figure, width: int) -> alt.VConcatChart:
+    """Return a figure's charts below each other, under its title, each as wide as said."""
+    charts = [chart.properties(width=width) for chart in figure.charts]
+    return _independent(alt.vconcat(*charts, spacing=14, title=figure.title))
 
 
 def _stack(figure: Figure) -> alt.VConcatChart:
