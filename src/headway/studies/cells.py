@@ -14,6 +14,7 @@ import polars as pl
 
 from headway.core.engine import EngineProfile
 from headway.measure.flat import figures
+from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER
@@ -38,6 +39,7 @@ class Cell:
         patience: seconds after which a client leaves; None for ever.
         steady_after: finishes after which the steady part begins.
         watch_future: compute what residents' true lengths will require, after every admission round.
+        measure: what to keep of the run: a function of a module, so that other processes find it.
     """
 
     source: Source
@@ -49,9 +51,10 @@ class Cell:
     patience: float | None = None
     steady_after: int = STEADY_AFTER
     watch_future: bool = False
+    measure: Callable[[RunRecord, Sla | None], Row] = figures
 
     def run(self, trace: Trace) -> Row:
-        """Run it on the requests of its source and seed; return its figures by their path in `--json`."""
+        """Run it on the requests of its source and seed; return its figures, by their path in `--json` as a rule."""
         record = simulate(
             trace,
             self.policy,
@@ -63,7 +66,7 @@ class Cell:
             clients=self.clients,
             patience=self.patience,
         )
-        return figures(record, self.sla)
+        return self.measure(record, self.sla)
 
 
 def run_cells(
