@@ -118,7 +118,7 @@ def _aa(found: Modelled) -> str:
         doubt = "though by no more than chance" if above[0].interval else "though one run cannot tell whether by chance"
         return f"In the simulator aa waits longer than fcfs at {_rates(above)}, {doubt}; in the model it never does."
     return (
-        f"What the model cannot show: in the simulator aa waits longer than fcfs at {_rates(sure)}, by more than chance. "
+        f"What the model cannot show: in the simulator aa waits longer than fcfs at {_rates(sure)}, beyond chance. "
         "A promoted fraction of 0 is psf and of 1 is fcfs, so that by construction every curve lies between the two."
     )
 
