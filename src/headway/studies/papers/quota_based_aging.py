@@ -164,7 +164,7 @@ def _notes(parts: Sequence[str], trace: Trace | None, *, complete: bool, done: i
         notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these.")
     elif done and done < FULL:
         notes.append(
-            f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond chance, "
-            "and reported figures are met more easily."
+            f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond "
+            "chance, and reported figures are met more easily."
         )
     return tuple(notes)

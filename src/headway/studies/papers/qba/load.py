@@ -81,7 +81,7 @@ def _between(runs: Runs) -> Judged:
 def _psf_inflates(runs: Runs) -> Judged:
     """PSF's P99 is the highest by far at every load, and its distance grows from the lowest load to the highest."""
     held = {
-        _called(rate): all(runs.far_below(other, Point("psf", rate), "p99") for other in (fcfs, aa, qba))
+        _called(rate): all(runs.far_above(Point("psf", rate), other, "p99") for other in (fcfs, aa, qba))
         for rate in LOADS
         for fcfs, _, aa, qba in (_at(rate),)
     }
@@ -131,7 +131,7 @@ def _starvation(runs: Runs) -> Judged:
 
 def _psf_defers(runs: Runs) -> Judged:
     parts = {
-        "true-long P99 far above FCFS's": runs.far_below(FCFS, PSF, "long"),
+        "true-long P99 far above FCFS's": runs.far_above(PSF, FCFS, "long"),
         "mean wait below FCFS's": runs.below(PSF, FCFS, "mean"),
         "true-short P99 below FCFS's": runs.below(PSF, FCFS, "short"),
     }

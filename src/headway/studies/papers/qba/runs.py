@@ -113,6 +113,10 @@ class Runs:
         """Whether a is lower than b by more than chance, and by at least a quarter."""
         return self.below(a, b, figure) and self.mean(a, figure) <= (1 - FAR) * self.mean(b, figure)
 
+    def far_above(self, a: Point, b: Point, figure: Name) -> bool:
+        """Whether a is higher than b by more than chance, and by at least a quarter."""
+        return self.below(b, a, figure) and self.mean(a, figure) >= (1 + FAR) * self.mean(b, figure)
+
     def ratio(self, a: Point, b: Point, figure: Name) -> Estimate:
         """Return a over b."""
         return ratio_of(self.of_seeds(a, figure), self.of_seeds(b, figure))

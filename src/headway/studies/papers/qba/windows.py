@@ -147,7 +147,7 @@ def _tails(found: Windows) -> Judged:
     reported = {"FCFS 0.77 s": (fcfs, 0.77), "PSF 2.10 s": (psf, 2.10), "QBA 1.45 s": (qba, 1.45)}
     parts = {words: abs(ours - theirs) <= 0.1 * theirs for words, (ours, theirs) in reported.items()}
     parts |= {"PSF's above FCFS's": psf > fcfs, "QBA's between": fcfs < qba < psf}
-    return in_parts(parts, f"FCFS {fcfs:.2f} s, PSF {psf:.2f} s, QBA {qba:.2f} s")
+    return in_parts(parts, f"FCFS {fcfs:.3g} s, PSF {psf:.3g} s, QBA {qba:.3g} s")
 
 
 def _order_of_means(found: Windows) -> Judged:
@@ -170,7 +170,7 @@ def _ordered(found: Windows, policies: tuple[str, ...], figure: Name) -> Judged:
             step.interval is not None and step.interval.low > 0 for step in steps
         ),
     }
-    averages = ", ".join(f"{policy.upper()} {found.mean(policy, figure):.2f}" for policy in policies)
+    averages = ", ".join(f"{policy.upper()} {found.mean(policy, figure):.3g}" for policy in policies)
     return in_parts(parts, f"in {inside} of {found.count} windows; on average {averages} s")
 
 
