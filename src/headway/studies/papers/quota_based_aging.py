@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from itertools import takewhile
+from pathlib import Path
 
 from headway.core.errors import InvalidInput
 from headway.measure.findings import Finding
-from headway.measure.flat import without_itl
 from headway.measure.reproduction import Part, Reproduction
 from headway.studies.cells import Cell, Row, run_cells
+from headway.studies.kept import run_kept
 from headway.studies.papers.qba import errors, load, sensitivity, windows
 from headway.studies.papers.qba import model as modelled
 from headway.studies.papers.qba.grid import (
@@ -30,7 +31,7 @@ from headway.studies.papers.qba.grid import (
 )
 from headway.studies.papers.qba.model import Modelled, calibrated, with_residence
 from headway.studies.papers.qba.plates import errors_part, load_part, sensitivity_part, windows_part
-from headway.studies.papers.qba.runs import Runs
+from headway.studies.papers.qba.runs import Runs, waits
 from headway.studies.papers.qba.windows import Windows, window_cells, window_sources, windows_of
 from headway.workload.trace import Trace
 
@@ -56,6 +57,7 @@ def reproduce(
     requests: int = REQUESTS,
     trace: Trace | None = None,
     workers: int | None = None,
+    keep: Path | None = None,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Reproduction:
@@ -67,6 +69,7 @@ def reproduce(
         requests: in each run.
         trace: whose windows Table II is made of.
         workers: processes; by default one a core.
+        keep: a folder for finished runs, so that an interrupted evaluation goes on; None keeps none.
         command: that repeats it.
         progress: told now and then the share that is done, in 0..1.
 
@@ -82,7 +85,9 @@ def reproduce(
     cells = [*of_windows, *(cells_of(points, seeds, requests, _measure) if points else [])]
     if not cells:
         raise InvalidInput("table2 alone needs a trace: give one with --trace FILE")
-    rows, complete = _run(cells, workers, progress)
+    rows, complete = (
+        _run(cells, workers, progress) if keep is None else run_kept(cells, keep, workers=workers, progress=progress)
+    )
 
     got = {place: row for place, row in rows.items() if place < len(of_windows)}
     found = windows_of(sources, got) if sources and len(got) == len(of_windows) else None
@@ -132,7 +137,7 @@ def _whole_seeds(rows: Collection[int], points: int, seeds: int) -> int:
 
 
 def _measure(point: Point) -> Measure:
-    return with_residence if point in CALIBRATION else without_itl
+    return with_residence if point in CALIBRATION else waits
 
 
 def _findings(runs: Runs, model: Modelled | None, found: Windows | None, ran: Sequence[str]) -> tuple[Finding, ...]:

@@ -12,11 +12,10 @@ import polars as pl
 from headway.core.engine import preset
 from headway.core.errors import InvalidTrace
 from headway.measure.findings import Claim, Judged
-from headway.measure.flat import without_itl
 from headway.policies.policy import Policy
 from headway.studies.cells import Cell, Row
 from headway.studies.papers.qba.grid import ENGINE, POLICIES, REFERENCE
-from headway.studies.papers.qba.runs import FIGURES, Estimate, Floats, Name, in_parts, mean_of, ratio_of
+from headway.studies.papers.qba.runs import FIGURES, Estimate, Floats, Name, in_parts, mean_of, ratio_of, waits
 from headway.studies.source import Source
 from headway.workload.trace import Trace
 
@@ -95,7 +94,7 @@ def window_cells(sources: Sequence[Source]) -> list[Cell]:
     """Return a cell for every window and policy."""
     engine = preset(ENGINE)
     policies = [Policy.of(policy) for policy in POLICIES]
-    return [Cell(source, 0, policy, engine, measure=without_itl) for source in sources for policy in policies]
+    return [Cell(source, 0, policy, engine, measure=waits) for source in sources for policy in policies]
 
 
 def windows_of(sources: Sequence[Source], rows: Mapping[int, Row]) -> Windows:
