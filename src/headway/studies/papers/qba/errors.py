@@ -88,7 +88,7 @@ def _converge(runs: Runs) -> Judged:
     """In mean and both tails PSF and QBA are nearer to each other at 0.4 than without error, and close in the end."""
 
     def apart(error: float, figure: Name) -> float:
-        return abs(runs.mean(sl("psf", error), figure) / runs.mean(sl("qba", error), figure) - 1)
+        return runs.apart(sl("psf", error), sl("qba", error), figure)
 
     parts: dict[str, bool] = {}
     for figure in FIGURES:

@@ -108,8 +108,7 @@ def _better_trade(runs: Runs) -> Judged:
     held: dict[str, bool] = {}
     for rate in CONGESTED:
         *_, aa, qba = _at(rate)
-        saved = 1 - runs.mean(qba, "mean") / runs.mean(aa, "mean")
-        cost = runs.mean(qba, "p99") / runs.mean(aa, "p99") - 1
+        saved, cost = 1 - runs.ratio(qba, aa, "mean").value, runs.ratio(qba, aa, "p99").value - 1
         held[_called(rate)] = runs.below(qba, aa, "mean") and saved > cost
     mean, tail = runs.ratio(QBA, AA, "mean"), runs.ratio(QBA, AA, "p99")
     ours = f"at 32/s {(mean.value - 1) * 100:+.0f} % mean, {(tail.value - 1) * 100:+.0f} % P99 against AA"
