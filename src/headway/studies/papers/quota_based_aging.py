@@ -166,7 +166,7 @@ def _notes(parts: Sequence[str], trace: Trace | None, *, complete: bool, done: i
     if WINDOWS in parts and trace is None:
         notes.append(_NO_TRACE)
     if not complete:
-        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these.")
+        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these. Try again to go on.")
     elif done and done < FULL:
         notes.append(
             f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond "
