@@ -28,7 +28,8 @@ from headway.studies.papers.qba.grid import (
     cells_of,
     points_of,
 )
-from headway.studies.papers.qba.runs import FIGURES, ratio_of, waits
+from headway.studies.papers.qba.measures import FIGURES, waits
+from headway.studies.papers.qba.runs import ratio_of
 from headway.studies.papers.qba.windows import LENGTHS, WINDOWS, window_sources
 from headway.studies.papers.quota_based_aging import reproduce
 from headway.studies.source import Source

@@ -29,9 +29,10 @@ from headway.studies.papers.qba.grid import (
     all_points,
     cells_of,
 )
-from headway.studies.papers.qba.model import Modelled, calibrated, with_residence
+from headway.studies.papers.qba.measures import waits, with_residence
+from headway.studies.papers.qba.model import Modelled, calibrated
 from headway.studies.papers.qba.plates import errors_part, load_part, sensitivity_part, windows_part
-from headway.studies.papers.qba.runs import Runs, waits
+from headway.studies.papers.qba.runs import Runs
 from headway.studies.papers.qba.windows import Windows, window_cells, window_sources, windows_of
 from headway.workload.trace import Trace
 

@@ -15,18 +15,8 @@ from headway.measure.findings import Claim, Judged
 from headway.policies.policy import Policy
 from headway.studies.cells import Cell, Row
 from headway.studies.papers.qba.grid import ENGINE, POLICIES, REFERENCE
-from headway.studies.papers.qba.runs import (
-    FIGURES,
-    PAPER_SEEDS,
-    Estimate,
-    Floats,
-    Name,
-    agrees,
-    in_parts,
-    mean_of,
-    ratio_of,
-    waits,
-)
+from headway.studies.papers.qba.measures import FIGURES, Name, waits
+from headway.studies.papers.qba.runs import PAPER_SEEDS, Estimate, Floats, agrees, in_parts, mean_of, ratio_of
 from headway.studies.source import Source
 from headway.workload.trace import Trace
 
