@@ -51,7 +51,6 @@ class Cell:
     measure: Callable[[RunRecord, Sla | None], Row] = figures
 
     def run(self, trace: Trace) -> Row:
-<<<<<<< HEAD
         """Run it on the requests of its source and seed; return its figures, by their path in `--json` as a rule.
 
         Raises:
@@ -86,21 +85,6 @@ class Drawn:
         if self._last is None or self._last[0] is not cell.source or self._last[1] != cell.seed:
             self._last = cell.source, cell.seed, cell.source.requests(cell.seed)
         return self._last[2]
-=======
-        """Run it on the requests of its source and seed; return its figures, by their path in `--json` as a rule."""
-        record = simulate(
-            trace,
-            self.policy,
-            self.engine,
-            seed=self.seed,
-            timeline=False,
-            watch_future=self.watch_future,
-            steady_after=self.steady_after,
-            clients=self.clients,
-            patience=self.patience,
-        )
-        return self.measure(record, self.sla)
->>>>>>> fe09b865a36ebdfc44264c89295d335027b202c0
 
 
 def run_cells(
