@@ -168,13 +168,16 @@ class Summary:
         }
 
 
-def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
-    """Return the figures of one run, and how it kept an agreement where there is one."""
+def summarise(record: RunRecord, sla: Sla | None = None, *, itl: bool = True) -> Summary:
+    """Return the figures of one run, and how it kept an agreement where there is one.
+
+    Without `itl` the time between tokens is left out, which takes longer than all the rest.
+    """
     totals = record.totals
     count = dict(record.outcomes["outcome"].value_counts().iter_rows())
     done = record.outcomes.filter(pl.col("outcome") == "finished")
     prompt, output = (int(done[name].sum()) for name in ("prompt_tokens", "output_tokens"))
-    overall, by_class, by_prediction = latencies(record)
+    overall, by_class, by_prediction = latencies(record, itl=itl)
     positions = totals.prefill_positions + totals.decode_positions
     return Summary(
         policy=record.policy,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from headway.core.engine import preset
+from headway.measure.flat import without_itl
 from headway.policies.policy import Policy
 from headway.studies.cells import Cell
 from headway.studies.source import Source
@@ -100,7 +101,7 @@ def cells_of(points: Sequence[Point], seeds: Iterable[int], requests: int = REQU
             seed,
             policies[point],
             engine,
-            itl=False,
+            measure=without_itl,
         )
         for seed in seeds
         for point in points

@@ -12,6 +12,7 @@ import polars as pl
 from headway.core.engine import preset
 from headway.core.errors import InvalidTrace
 from headway.measure.findings import Claim, Judged
+from headway.measure.flat import without_itl
 from headway.policies.policy import Policy
 from headway.studies.cells import Cell, Row
 from headway.studies.papers.qba.grid import ENGINE, POLICIES, REFERENCE
@@ -94,7 +95,7 @@ def window_cells(sources: Sequence[Source]) -> list[Cell]:
     """Return a cell for every window and policy."""
     engine = preset(ENGINE)
     policies = [Policy.of(policy) for policy in POLICIES]
-    return [Cell(source, 0, policy, engine, itl=False) for source in sources for policy in policies]
+    return [Cell(source, 0, policy, engine, measure=without_itl) for source in sources for policy in policies]
 
 
 def windows_of(sources: Sequence[Source], rows: Mapping[int, Row]) -> Windows:
