@@ -23,7 +23,10 @@ from headway.serve import wire
 from headway.serve.access import digest
 from headway.serve.config import SECTIONS, Config, option_of
 from headway.serve.refusal import refusal_of
+from headway.studies.formulas import formula_waits
 from headway.studies.frontier import frontier
+from headway.studies.theory import explain
+from headway.theory import Service, TwoClasses
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
@@ -223,6 +226,16 @@ def test_every_path_of_the_json_of_frontier_is_explained():
     once = re.compile(r"^curves\[\]\.points\[\]\.(whole|steady)\..*")
     real = {once.sub(r"curves[].points[].\1", path) if once.match(path) else path for path in paths(found.to_dict())}
     assert said == real
+
+
+def test_every_path_of_the_json_of_theory_is_explained():
+    """Classes and ageing orders are explained once."""
+    numbers, runs = (DOCS / "commands" / "theory.md").read_text().partition("## JSON")[2].split("From a workload:")
+    traffic = TwoClasses(1, 0.5, Service(0.1, 0.02), Service(0.2, 0.05), 1)
+    assert set(table(numbers)) == paths(formula_waits(traffic, 0.5, "headway"))
+    real = paths(explain("qba-paper(n=100)", seeds=range(2), command="headway", workers=1).to_dict())
+    once = re.compile(r"^calibration\.(service\.(short|long)|promoted\.qba\[\])\.")
+    assert set(table(runs)) == {path for path in real if not once.match(path)}
 
 
 def test_every_path_of_the_json_of_why_is_explained():
