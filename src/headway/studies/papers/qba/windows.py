@@ -33,7 +33,7 @@ class Windows:
     """What the windows gave.
 
     Attributes:
-        values: policy → figure → its values, float64 [windows].
+        values: policy → figure → its values, float64 [windows]; NaN where nobody of the class was in the window.
         requests: in each window.
         scv: of the times between arrivals, mean over the windows.
         tokens: a request, scaled, mean.
@@ -50,13 +50,18 @@ class Windows:
         """Return a figure's values, float64 [windows]."""
         return self.values[policy][figure]
 
+    def known(self, policy: str, figure: Name) -> Floats:
+        """Return the values that there are."""
+        values = self.of(policy, figure)
+        return values[~np.isnan(values)]
+
     def median(self, policy: str, figure: Name) -> float:
         """Return the median over the windows."""
-        return float(np.median(self.of(policy, figure)))
+        return float(np.median(self.known(policy, figure)))
 
     def mean(self, policy: str, figure: Name) -> float:
         """Return the mean over the windows; of waits that is the one pooled over requests: windows are of a size."""
-        return float(self.of(policy, figure).mean())
+        return float(self.known(policy, figure).mean())
 
     def ordered(self, policies: Sequence[str], figure: Name) -> int:
         """Return in how many windows the figure rises strictly from policy to policy."""
@@ -165,13 +170,13 @@ def _ordered(found: Windows, policies: tuple[str, ...], figure: Name) -> Judged:
         mean_of(found.of(later, figure) - found.of(earlier, figure)) for earlier, later in pairwise(policies)
     ]
     parts = {
-        f"in each of {found.count} windows": inside == found.count,
+        f"in each of {count} windows": inside == count,
         "on average over windows, beyond chance": all(
             step.interval is not None and step.interval.low > 0 for step in steps
         ),
     }
     averages = ", ".join(f"{policy.upper()} {found.mean(policy, figure):.3g}" for policy in policies)
-    return in_parts(parts, f"in {inside} of {found.count} windows; on average {averages} s")
+    return in_parts(parts, f"in {inside} of {count} windows; on average {averages} s")
 
 
 def _throughput(found: Windows) -> Judged:
