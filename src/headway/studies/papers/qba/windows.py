@@ -165,9 +165,9 @@ def _order_of_tails(found: Windows) -> Judged:
 
 def _ordered(found: Windows, policies: tuple[str, ...], figure: Name) -> Judged:
     """The paper's "consistently": in every window; in part where it is so in the mean over windows, beyond chance."""
-    inside = found.ordered(policies, figure)
+    inside, count = found.ordered(policies, figure), len(found.known(policies[0], figure))
     steps: list[Estimate] = [
-        mean_of(found.of(later, figure) - found.of(earlier, figure)) for earlier, later in pairwise(policies)
+        mean_of(found.known(later, figure) - found.known(earlier, figure)) for earlier, later in pairwise(policies)
     ]
     parts = {
         f"in each of {count} windows": inside == count,
