@@ -63,24 +63,24 @@ def _has_place(value: Any, axis: Axis) -> bool:
 
 
 def _lines(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
-    base = _base(plate, rows, line=True)
     layers: list[alt.Chart] = []
     if plate.low and plate.high:
         banded = _known(rows, "low", "high")
-        band = _base(plate, banded, line=True).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate))
+        band = _base(plate, banded).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate))
         layers.append(band.mark_area(opacity=0.16, clip=True))
-    layers.append(base.mark_line(strokeWidth=2))
-    layers.append(base.mark_point(size=26, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
+    layers.append(_base(plate, rows, line=True).mark_line(strokeWidth=2))
+    layers.append(_base(plate, rows).mark_point(size=26, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
     layers += _texts(plate, rows)
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
 
 
 def _path(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     ordered = [{**row, "place": place} for place, row in enumerate(rows)]
-    base = _base(plate, ordered, line=True)
-    layers = [base.mark_line(strokeWidth=1.6, opacity=0.7).encode(order="place:Q")]
+    layers: list[alt.Chart] = [
+        _base(plate, ordered, line=True).mark_line(strokeWidth=1.6, opacity=0.7).encode(order="place:Q")
+    ]
     layers += _whiskers(plate, rows)
-    layers.append(base.mark_point(size=52, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
+    layers.append(_base(plate, rows).mark_point(size=52, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
     layers += _texts(plate, rows)
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
 
@@ -138,6 +138,8 @@ def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> al
         chart = chart.encode(
             color=alt.Color("series:N").scale(scale).legend(legend("stroke" if line else "square", names))
         )
+    if plate.dash and not line:
+        chart = chart.encode(detail="dash:N")
     if plate.dash and line:
         kinds = _names(rows, "dash")
         dashes = alt.Scale(domain=kinds, range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(kinds))])
