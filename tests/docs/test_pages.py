@@ -25,9 +25,12 @@ from headway.serve import wire
 from headway.serve.access import digest
 from headway.serve.config import SECTIONS, Config, option_of
 from headway.serve.refusal import refusal_of
+from headway.studies.formulas import formula_waits
 from headway.studies.frontier import frontier
 from headway.studies.grid import AXES, SEEDS
 from headway.studies.sweep import sweep
+from headway.studies.theory import explain
+from headway.theory import Service, TwoClasses
 from headway.workload.columns import OPTIONAL, REQUIRED
 from headway.workload.named import NAMED
 from headway.workload.tenants import TenantsFile, Terms
@@ -39,6 +42,7 @@ from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
 from headway.workload.traffic import ARRIVAL_KINDS, Traffic, length_kinds
 from tests.docs.blocks import PAGES, ROOT, blocks
+from tests.measure.reproduction_by_hand import typical
 
 DOCS = ROOT / "docs"
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -67,13 +71,18 @@ def test_every_rule_has_a_page_with_its_options_and_defaults(name: str):
         assert heading in text, heading
 
 
+def with_subcommands(command: Any) -> list[Any]:
+    """Return a command, and those that it groups."""
+    return [command, *getattr(command, "commands", {}).values()]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_page_with_its_options(name: str):
     text = (DOCS / "commands" / f"{name}.md").read_text()
     if name == "simulate":
         text += (DOCS / "commands" / "compare.md").read_text()
     shown = table(text)
-    for parameter in COMMANDS[name].params:
+    for parameter in (parameter for command in with_subcommands(COMMANDS[name]) for parameter in command.params):
         option = max(parameter.opts, key=len)
         if option.startswith("--") and option != "--help":
             assert option in shown, option
@@ -253,6 +262,16 @@ def test_every_path_of_the_json_of_frontier_is_explained():
     assert said == real
 
 
+def test_every_path_of_the_json_of_theory_is_explained():
+    """Classes and ageing orders are explained once."""
+    numbers, runs = (DOCS / "commands" / "theory.md").read_text().partition("## JSON")[2].split("From a workload:")
+    traffic = TwoClasses(1, 0.5, Service(0.1, 0.02), Service(0.2, 0.05), 1)
+    assert set(table(numbers)) == paths(formula_waits(traffic, 0.5, "headway"))
+    real = paths(explain("qba-paper(n=100)", seeds=range(2), command="headway", workers=1).to_dict())
+    once = re.compile(r"^calibration\.(service\.(short|long)|promoted\.qba\[\])\.")
+    assert set(table(runs)) == {path for path in real if not once.match(path)}
+
+
 def test_every_path_of_the_json_of_why_is_explained():
     said = set(table((DOCS / "commands" / "why.md").read_text().partition("## JSON")[2]))
     record = headway.simulate(headway.workload("qba-paper(n=400)"), "fcfs", "qba-paper", journal=True)
@@ -260,6 +279,12 @@ def test_every_path_of_the_json_of_why_is_explained():
     tolds = [why(record.journal, str(row)).to_dict() for row in range(400)]
     real = {path for told in tolds for path in paths(json.loads(json.dumps({"request": "0", "policies": [told]})))}
     assert said == {path for path in real if not any(other.startswith(f"{path}[]") for other in real)}
+
+
+def test_every_path_of_the_json_of_reproduce_is_explained():
+    said = set(table((DOCS / "commands" / "reproduce.md").read_text().partition("## JSON")[2]))
+    real = {re.sub(r"^(settings|verdicts|versions)\..*", r"\1", path) for path in paths(typical().to_dict())}
+    assert said == real
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

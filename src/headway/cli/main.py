@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli import reproduce
 from headway.cli.compare import compare
 from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
@@ -17,6 +18,7 @@ from headway.cli.policies import policies
 from headway.cli.serve import serve
 from headway.cli.simulate import simulate
 from headway.cli.sweep import sweep
+from headway.cli.theory import theory
 from headway.cli.trace import trace
 from headway.cli.why import why
 from headway.cli.workloads import workloads
@@ -29,8 +31,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, sweep, why, trace, policies, engines, workloads, serve, key):
+for command in (compare, simulate, frontier, sweep, why, theory, trace, policies, engines, workloads, serve, key):
     app.command()(command)
+app.add_typer(reproduce.app)
 
 
 @app.callback(invoke_without_command=True)

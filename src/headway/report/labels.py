@@ -29,6 +29,11 @@ def rule_colours(rules: Sequence[str]) -> dict[str, str]:
     return _colours(rules, _RULE_COLOURS)
 
 
+def plate_colours(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each line of a paper's figure: always the same for built-in orders and memory rules."""
+    return _colours(names, _RULE_COLOURS | _KNOWN_COLOURS)
+
+
 def _colours(specs: Sequence[str], usual: Mapping[str, str]) -> dict[str, str]:
     own = {spec: usual.get(spec.partition("(")[0].strip()) for spec in specs}
     free = [colour for colour in dict.fromkeys((*_OTHER_COLOURS, *usual.values())) if colour not in own.values()]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import altair as alt
+import vl_convert
 
 from headway.measure.comparison import Comparison
 from headway.report.charts import figures
@@ -18,6 +19,7 @@ from headway.report.theme import CONFIG
 
 FORMATS = ("png", "svg")
 WIDTH = 400
+_ON_WHITE = CONFIG | {"background": "white", "padding": 24}
 
 _Concat = TypeVar("_Concat", alt.VConcatChart, alt.HConcatChart)
 
@@ -65,24 +67,47 @@ def save_figure(figure: Figure, path: Path | str, *, width: int = 900, scale: fl
         ValueError: another ending.
         OSError: the path cannot be written.
     """
-    charts = [chart.properties(width=width) for chart in figure.charts]
-    _save(_independent(alt.vconcat(*charts, spacing=14, title=figure.title)), path, scale)
+    _save(_wide(figure, width), path, scale)
+
+
+def figure_pictures(figure: Figure, *, width: int = 640, scale: float = 1.5) -> tuple[bytes, bytes]:
+    """Return one figure as what a PNG and an SVG file hold; it is laid out once.
+
+    Args:
+        figure: what to show.
+        width: of the chart without its axes, in units of length.
+        scale: pixels a unit of length, for PNG.
+    """
+    svg = _svg(_wide(figure, width).configure(**_ON_WHITE))
+    return vl_convert.svg_to_png(svg, scale=scale), svg.encode()
 
 
 def _save(drawn: alt.VConcatChart, path: Path | str, scale: float) -> None:
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"picture '{path}': expected a path that ends in .png or .svg")
-    config = CONFIG | {"background": "white", "padding": 24}
-    chart = drawn.configure(**config)
-    buffer = io.BytesIO()
+    write_whole(path, _bytes(drawn, ending, scale))
+
+
+def _bytes(drawn: alt.VConcatChart, ending: str, scale: float) -> bytes:
+    chart = drawn.configure(**_ON_WHITE)
     if ending == "svg":
-        text = io.StringIO()
-        chart.save(text, format="svg")
-        buffer.write(text.getvalue().encode())
-    else:
-        chart.save(buffer, format="png", scale_factor=scale)
-    write_whole(path, buffer.getvalue())
+        return _svg(chart).encode()
+    buffer = io.BytesIO()
+    chart.save(buffer, format="png", scale_factor=scale)
+    return buffer.getvalue()
+
+
+def _svg(chart: alt.VConcatChart) -> str:
+    text = io.StringIO()
+    chart.save(text, format="svg")
+    return text.getvalue()
+
+
+def _wide(figure: Figure, width: int) -> alt.VConcatChart:
+    """Return a figure's charts below each other, under its title, each as wide as said."""
+    charts = [chart.properties(width=width) for chart in figure.charts]
+    return _independent(alt.vconcat(*charts, spacing=14, title=figure.title))
 
 
 def _stack(figure: Figure) -> alt.VConcatChart:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import polars as pl
@@ -207,6 +208,7 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Spec, lambda value: ["spec", str(_sorted(value))]),
     (Mapping, lambda value: ["mapping", sorted([str(key), plain(item)] for key, item in value.items())]),
     (Sequence, lambda value: ["list", *map(plain, value)]),
+    (FunctionType, lambda value: ["function", value.__module__, value.__qualname__, _code_of(value.__module__)]),
     (CostModel, lambda value: [_kind(value), _code_of(type(value).__module__), plain(vars(value))]),
 )
 """How the values of each kind are written; the first kind that fits."""

@@ -11,6 +11,7 @@ import polars as pl
 
 from headway.core.engine import EngineProfile
 from headway.measure.flat import figures
+from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER
@@ -36,6 +37,7 @@ class Cell:
         patience: seconds after which a client leaves; None for ever.
         steady_after: finishes after which the steady part begins.
         watch_future: compute what residents' true lengths will require, after every admission round.
+        measure: what to keep of the run: a function of a module, so that other processes find it.
     """
 
     source: Source
@@ -47,9 +49,10 @@ class Cell:
     patience: float | None = None
     steady_after: int = STEADY_AFTER
     watch_future: bool = False
+    measure: Callable[[RunRecord, Sla | None], Row] = figures
 
     def run(self, trace: Trace) -> Row:
-        """Run it on the requests of its source and seed; return its figures by their path in `--json`.
+        """Run it on the requests of its source and seed; return its figures, by their path in `--json` as a rule.
 
         Raises:
             InvalidInput: it cannot be what it says, or its order is an own one and raised something.
@@ -69,7 +72,7 @@ class Cell:
             )
         if record.partial:
             raise KeyboardInterrupt
-        return figures(record, self.sla)
+        return self.measure(record, self.sla)
 
 
 class Drawn:

@@ -1,0 +1,105 @@
+"""What the commands of `headway reproduce` share: their options, their folder, and how results are delivered."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.cli.console import STANDARD_OUTPUT, WHILE_WRITING, end_if_partial, err, interruptible, out, write_json
+from headway.cli.console import writing as writing_to
+from headway.cli.tables import print_reproduction
+from headway.core.errors import InvalidInput, nearest
+from headway.measure.reproduction import Reproduction
+
+FINDINGS = "findings.json"
+KEPT = "cells"
+"""Folder of finished runs, in that of the results."""
+
+OutOption = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Where everything is written: a new or empty folder, or one of the same command.",
+        show_default=False,
+    ),
+]
+QuickOption = Annotated[bool, typer.Option("--quick", help="Fewer seeds: at most two minutes, with wider intervals.")]
+
+
+def read_folder(text: str | None, paper: str) -> Path:
+    """Return the folder that `--out` names.
+
+    Raises:
+        InvalidInput: none is named, it cannot be written, or it holds something else than this paper's results.
+    """
+    if text is None:
+        raise InvalidInput("--out is missing; give a new folder, such as --out results")
+    if not text or text.startswith("-"):
+        raise InvalidInput(f"--out needs a folder, got {text!r}")
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise InvalidInput(f"--out {path}: is a file; expected a folder")
+    above = path if path.is_dir() else path.absolute().parent
+    if not above.is_dir():
+        raise InvalidInput(f"--out {path}: the folder {path.parent} does not exist; make it first")
+    if not os.access(above, os.W_OK):
+        raise InvalidInput(f"--out {path}: cannot be written; permission denied")
+    held = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
+    if held - {KEPT} and _paper_in(path) != paper:
+        raise InvalidInput(
+            f"--out {path}: holds other files; expected a new or empty folder, or one that "
+            f"'headway reproduce {paper}' wrote"
+        )
+    return path
+
+
+def read_only(text: str | None, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the parts that `--only` names, all without it.
+
+    Raises:
+        InvalidInput: there is no such part.
+    """
+    if text is None:
+        return parts
+    if text not in parts:
+        raise InvalidInput(f"--only '{text}': no such part; {nearest(text, parts)}")
+    return (text,)
+
+
+def kept_line(folder: Path) -> str:
+    """Return what Ctrl-C is answered with before there is anything to show."""
+    return (
+        f"interrupted before there was anything to show; finished runs are kept in {folder / KEPT}, try again to go on"
+    )
+
+
+def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:
+    """Write everything, and print the findings unless the JSON goes to standard output.
+
+    Ends with exit status 130 where the results are partial.
+    """
+    # altair takes as long to import as everything else together: only who draws pays for it.
+    from headway.report.reproduction import write_reproduction  # noqa: PLC0415
+
+    with interruptible(WHILE_WRITING):
+        if json is not None:
+            write_json(found.to_dict(), json)
+        with writing_to(folder):
+            page = write_reproduction(found, folder)
+        if json != STANDARD_OUTPUT:
+            print_reproduction(found, out)
+        err.print(f"wrote {page}, with figures and data beside it", markup=False)
+    end_if_partial(partial=found.partial)
+
+
+def _paper_in(folder: Path) -> str | None:
+    """Return the paper whose results a folder holds; None where it holds none."""
+    try:
+        return json_text.loads((folder / FINDINGS).read_text(encoding="utf-8"))["paper"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,69 @@
+"""Plates as charts: every kind draws, and shows what its frame holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+import vl_convert
+
+from headway.measure.reproduction import Axis, Plate
+from headway.report.plates import figure_of
+from tests.measure.reproduction_by_hand import BARS, HEAT, LOADS, MEANS, PATHS
+
+
+def spec(plate: Plate) -> dict[str, Any]:
+    return figure_of(plate).charts[0].properties(width=400).to_dict()
+
+
+def values(plate: Plate, mark: str) -> list[dict[str, Any]]:
+    return [row for layer in spec(plate)["layer"] if layer["mark"]["type"] == mark for row in layer["data"]["values"]]
+
+
+@pytest.mark.parametrize("plate", [MEANS, PATHS, BARS, HEAT], ids=lambda plate: plate.kind)
+def test_every_kind_draws(plate: Plate) -> None:
+    drawn = vl_convert.vegalite_to_svg(spec(plate))
+    assert plate.x.title in drawn
+    assert plate.y.title in drawn
+    assert figure_of(plate).place == ("wide" if plate.wide else "normal")
+
+
+def test_lines_show_the_rows_that_have_a_place() -> None:
+    shown = values(MEANS, "line")
+    assert [(row["x"], row["y"], row["series"]) for row in shown] == list(
+        LOADS.drop_nulls("mean").select("rate", "mean", "policy").iter_rows()
+    )
+    assert [(row["low"], row["high"]) for row in values(MEANS, "area")] == list(
+        LOADS.drop_nulls("mean").select("low", "high").iter_rows()
+    )
+
+
+def test_policies_have_their_colours_everywhere() -> None:
+    scale = spec(MEANS)["layer"][1]["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {"fcfs": "#4477AA", "psf": "#EE6677"}
+
+
+def test_a_path_keeps_the_order_of_its_rows() -> None:
+    shown = values(PATHS, "line")
+    assert [row["place"] for row in shown] == [0, 1, 2]
+    assert [row["text"] for row in values(PATHS, "text")] == ["2", "4", "psf"]
+
+
+def test_a_logarithm_has_no_place_for_nothing() -> None:
+    data = pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 4.0], "low": [0.0, -1.0, 3.0], "high": [1.0, 2.0, 5.0]})
+    plate = Plate("log", "Log", "", data, Axis("x", "X"), Axis("y", "Y", log=True), low="low", high="high")
+    assert [row["x"] for row in values(plate, "line")] == [2.0, 3.0]
+    assert [row["low"] for row in values(plate, "area")] == [0.1, 3.0]
+    y = spec(plate)["layer"][0]["encoding"]["y"]
+    assert y["scale"]["type"] == "log"
+    low, high = y["scale"]["domain"]
+    assert 0 < low < 0.1
+    assert high > 5
+    assert y["axis"]["values"] == [0.1, 0.2, 0.5, 1, 2, 5]
+
+
+def test_without_bands_and_texts_there_are_none() -> None:
+    plain = replace(MEANS, low=None, high=None, dash=None)
+    assert {layer["mark"]["type"] for layer in spec(plain)["layer"]} == {"line", "point"}
