@@ -20,6 +20,7 @@ BAR = 0.7
 
 _DASHES = ([1, 0], [6, 4], [2, 3], [9, 3, 2, 3])
 _INK = "currentColor"
+_GREY = "#80868f"  # seen on light and dark pages; the symbols of a legend do not know the page's own colour
 _ENCODED = ("x", "y", "low", "high", "series", "dash", "text", "value")
 _Drawn = TypeVar("_Drawn", alt.X, alt.Y)
 
@@ -68,7 +69,7 @@ def _lines(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
         banded = _known(rows, "low", "high")
         band = _base(plate, banded, line=True).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate.y))
         layers.append(band.mark_area(opacity=0.16, clip=True))
-    layers.append(base.mark_line(strokeWidth=2))
+    layers.append(_dashed(plate, rows, base).mark_line(strokeWidth=2))
     layers.append(base.mark_point(size=26, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
     layers += _texts(plate, rows)
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
@@ -137,10 +138,15 @@ def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> al
         chart = chart.encode(
             color=alt.Color("series:N").scale(scale).legend(legend("stroke" if line else "square", names))
         )
-    if plate.dash and line:
+    return chart.encode(detail="dash:N") if plate.dash and line else chart
+
+
+def _dashed(plate: Plate, rows: list[dict[str, Any]], chart: alt.Chart) -> alt.Chart:
+    """Return lines with dashes. Points and bands have none: in their legend strokes would be transparent."""
+    if plate.dash:
         kinds = _names(rows, "dash")
         dashes = alt.Scale(domain=kinds, range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(kinds))])
-        shown = legend("stroke", kinds, _INK) if len(kinds) > 1 else None
+        shown = legend("stroke", kinds, _GREY) if len(kinds) > 1 else None
         chart = chart.encode(strokeDash=alt.StrokeDash("dash:N").scale(dashes).legend(shown))
     return chart
 

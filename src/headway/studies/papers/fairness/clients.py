@@ -86,7 +86,8 @@ def _shortest_mean(runs: Runs) -> Judged:
     why = (
         "The mean is least among orders that fill one prompt after the other; a cap on chunks, which fills several at "
         "once, is lower still."
-    )return Judged(judged.ours, "", judged.verdict, f"{judged.why} {why}")
+    )
+    return Judged(judged.ours, "", judged.verdict, f"{judged.why} {why}")
 
 
 def _starves(runs: Runs) -> Judged:

@@ -81,20 +81,20 @@ def _order_only(runs: Runs) -> Judged:
 
 
 def _cliff(runs: Runs) -> Judged:
-    edf = runs.broken("edf")
-    before = max(share for share in (0.0, *edf) if share < 0.05)
+    edf, demoted = runs.broken("edf"), runs.broken("edf-demote")
     parts = {
-        "near 0 at first, more than fcfs breaks then": edf[0] < 0.01
-        and before < 0.05
-        and edf[1] < runs.broken("fcfs")[1],
-        "then a cliff": _steepest(edf) > CLIFF,
-        "that demotion makes a slope": _steepest(runs.broken("edf-demote")) < 0.7 * _steepest(edf),
+        "near 0 at first, where order of arrival breaks some": edf[1]
+        < 0.01
+        < runs.of(f"fcfs@{runs.rates[1]:g}", "broken"),
+        "then a cliff": edf == sorted(edf) and _steepest(edf) > CLIFF,
+        "that demotion makes a slope": demoted == sorted(demoted) and _steepest(demoted) < 0.7 * _steepest(edf),
     }
     return in_parts(parts, f"{_shares(edf)} % at {', '.join(f'{rate:g}' for rate in runs.rates)}/s")
 
 
 def _ablation(runs: Runs) -> Judged:
-    edf, demoted, hybrid = (runs.broken(name)[-1] for name in ("edf", "edf-demote", "hybrid-demote"))
+    names = ("edf", "edf-demote", "hybrid-demote")
+    edf, demoted, hybrid = (runs.of(f"{name}@{runs.rates[-1]:g}", "broken") for name in names)
     parts = {
         "demoting doomed requests helps": edf > demoted + 0.1,
         "a hybrid key helps further": demoted > hybrid + 0.05,
@@ -103,7 +103,7 @@ def _ablation(runs: Runs) -> Judged:
 
 
 def _chunks(runs: Runs) -> Judged:
-    edf, capped = runs.broken("edf")[-1], runs.broken("edf-capped")[-1]
+    edf, capped = (runs.of(f"{name}@{runs.rates[-1]:g}", "broken") for name in ("edf", "edf-capped"))
     judged = in_parts(
         {"smaller chunks break fewer promises": capped < 0.9 * edf},
         f"{_shares([edf, capped])} % at {runs.rates[-1]:g}/s",

@@ -21,8 +21,8 @@ _POINTS = 600  # of a curve of service
 def service(record: RunRecord, _: Sla | None = None, *, since: float = 0.0, until: float, settled: float = 0.0) -> Row:
     """Return what two tenants were served between two times, and how the gap between them went.
 
-    Units are charged ones over weight. `service.NAME` and `total`; `waiting.NAME` at `until`; `slope` and `straight`,
-    pace (units/s) and correlation with time of the gap of the tenant that is first by name over the other; `drift`,
+    Units are charged ones over weight. `service.NAME` and `total`; `units.NAME`, not over weight; `waiting.NAME` at
+    `until`; `slope` and `straight`, pace (units/s) and correlation with time of the gap of the tenant that is first by name over the other; `drift`,
     how far the gap moved at most after `settled`; `bound`, 2U.
     """
     if record.work is None:
@@ -45,6 +45,8 @@ def service(record: RunRecord, _: Sla | None = None, *, since: float = 0.0, unti
     waiting = record.outcomes.filter(pl.col("arrival") <= until, pl.col("start").is_null() | (pl.col("start") > until))
     before = record.outcomes.filter(pl.col("arrival") < since, pl.col("start") >= since)
     for name in curves.names:
+        weight = record.outcomes.filter(pl.col("tenant") == name)["weight"][0]
+        row[f"units.{name}"] = (row[f"service.{name}"] or 0.0) * float(weight)
         row[f"waiting.{name}"] = float((waiting["tenant"] == name).sum())
         row[f"waited.{name}"] = float((before["tenant"] == name).sum())
     return row

@@ -81,9 +81,9 @@ def other_parts(runs: Runs, parts: Sequence[str]) -> list[Part]:
             "charges",
             "What is charged, and idle time",
             ("charge-iteration", "charge-admission", "lift-active", "lift-waiting"),
-            "In steps of a second: 400 requests of 100 in and 1000 out against 4000 of 100 in and 50 out, for 4000 s; and "
-            "a tenant that returns after 6002 s while the other one only runs. Service in units: a prompt position one, a "
-            "decode position two.",
+            "In steps of a second: 400 requests of 100 in and 1000 out against 4000 of 100 in and 50 out, for 4000 s; "
+            "and a tenant that returns after 6002 s while the other one only runs. Service in units: a prompt position "
+            "one, a decode position two.",
         ),
         "shares": lambda: _service_part(
             runs,
@@ -148,8 +148,8 @@ def other_parts(runs: Runs, parts: Sequence[str]) -> list[Part]:
             "What clients observe",
             ("cap-none", "cap-512", "cap-128", "share-0", "share-0.25", "share-0.5"),
             {"stream: largest gap, s": "stream.gap", "prompt: first token, s": "book.ttft", "tokens/s": "throughput"},
-            "240 streams that decode at full speed beside one prompt of 65,536 tokens: caps on chunks, and (on an engine "
-            "with a budget of 256 positions) shares for prompts.",
+            "240 streams that decode at full speed beside one prompt of 65,536 tokens: caps on chunks, and (on an "
+            "engine with a budget of 256 positions) shares for prompts.",
         ),
         "signals": lambda: _classes_part(
             runs,

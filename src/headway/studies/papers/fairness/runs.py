@@ -44,14 +44,14 @@ class Runs:
     def goodput(self, policy: str, most: float = 0.01) -> float:
         """Return the highest rate up to which at most so many promises are broken, between rates on a line.
 
-        The lowest rate of the sweep where already more are broken there, the highest where never.
+        NaN where the sweep does not tell: more are broken at its lowest rate, or never.
         """
         broken = self.broken(policy)
         if broken[0] > most:
-            return self.rates[0]
+            return math.nan
         for place, share in enumerate(broken[1:], 1):
             if share > most:
                 low, high = broken[place - 1], share
                 before, after = self.rates[place - 1], self.rates[place]
                 return before + (after - before) * (most - low) / (high - low)
-        return self.rates[-1]
+        return math.nan

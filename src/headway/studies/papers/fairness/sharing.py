@@ -21,8 +21,8 @@ def _long_over_short(runs: Runs, charge: str) -> float:
 
 
 def _proportional(runs: Runs) -> Judged:
-    equal = runs.of("gap-fair", "service.fast") / runs.of("gap-fair", "service.slow")
-    slow = 2 * runs.of("gap-weighted", "service.slow") / runs.of("gap-weighted", "service.fast")
+    equal = runs.of("gap-fair", "units.fast") / runs.of("gap-fair", "units.slow")
+    slow = runs.of("gap-weighted", "units.slow") / runs.of("gap-weighted", "units.fast")
     parts = {
         "equal weights, equal service": _within(equal, 1, 0.05),
         "twice the weight, twice the service": _within(slow, 2, 0.1),
@@ -65,7 +65,10 @@ def _banked(runs: Runs) -> Judged:
     """The sample lifts nobody. Lifting over waiting tenants is the same here: nobody else waits when b returns."""
     share = runs.of("lift-waiting", "service.a") / runs.of("lift-waiting", "total")
     right = runs.of("lift-active", "service.a") / runs.of("lift-active", "total")
-    parts = {"the sample divides evenly after idle time": share > 0.4, "only a lift does": share > 0.4 and right < 0.6}
+    parts = {
+        "after idle time the sample divides evenly": 0.4 < share < 0.6,
+        "as it does with a lift": abs(share - right) < 0.1,
+    }
     judged = in_parts(
         parts, f"the tenant that stayed gets {share * 100:.1f} % of the service, with a lift {right * 100:.0f} %"
     )
