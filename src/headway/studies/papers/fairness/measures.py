@@ -22,8 +22,9 @@ def service(record: RunRecord, _: Sla | None = None, *, since: float = 0.0, unti
     """Return what two tenants were served between two times, and how the gap between them went.
 
     Units are charged ones over weight. `service.NAME` and `total`; `units.NAME`, not over weight; `waiting.NAME` at
-    `until`; `slope` and `straight`, pace (units/s) and correlation with time of the gap of the tenant that is first by name over the other; `drift`,
-    how far the gap moved at most after `settled`; `bound`, 2U.
+    `until`, and `waited.NAME` at `since`; `gap`, the most by which the tenant that is first by name was ahead of or
+    behind the other; `slope` and `straight`, pace (units/s) and correlation with time of that gap; `drift`, how far it
+    moved at most after `settled`; `bound`, 2U.
     """
     if record.work is None:
         raise ValueError("the requests name no tenants")
