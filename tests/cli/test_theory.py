@@ -76,7 +76,7 @@ def test_a_workload_beside_the_simulator(headway: Headway, folder: Path):
     assert "Mean waits of the model and of the simulator" in result.words
     data = json.loads((folder / "a.json").read_text())
     assert data["settings"]["seeds"] == [0]
-    assert len(data["points"]) == 2 * 10 * 4
+    assert len(data["points"]) == 2 * 13 * 4
     assert "headway theory" in data["settings"]["command"]
     page = (folder / "a.html").read_text()
     assert "fitted to the wait of fcfs" in page
@@ -86,7 +86,7 @@ def test_after_ctrl_c_whole_seeds_are_shown(headway: Headway, monkeypatch: pytes
     real = study.run_cells
 
     def ended(cells, *, workers, progress, each):
-        real(cells[:50], workers=1, each=each)  # 40 runs are a seed
+        real(cells[:60], workers=1, each=each)  # 52 runs are a seed
         raise KeyboardInterrupt
 
     monkeypatch.setattr(study, "run_cells", ended)

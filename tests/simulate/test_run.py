@@ -362,3 +362,14 @@ def test_prompts_that_begin_alike_hit_the_cache_of_an_engine_that_has_one() -> N
     assert simulate(trace(), "fcfs", engine(prefix_cache=160)).totals.cached_positions == 0
     blocks_of_512 = Trace.from_frame("mooncake", frame.drop("block_tokens"))
     assert simulate(blocks_of_512, "fcfs", engine(prefix_cache=1600)).totals.cached_positions == 0
+
+
+def test_limited_requests_say_how_long_they_become() -> None:
+    """Under a rule that reserves the longest answer, they leave room for others: fewer seconds in the queue."""
+    trace = workload("qba-paper(n=150)", 2)
+    waits = [
+        simulate(trace, Policy.of("fcfs", "conservative"), "qba-paper", limited=limited).outcomes
+        for limited in (False, True)
+    ]
+    open_, limited = ((one["start"] - one["arrival"]).mean() for one in waits)
+    assert limited < 0.5 * open_

@@ -61,8 +61,8 @@ def test_the_fitted_number_of_servers_explains_the_wait_it_was_fitted_to() -> No
 
 def test_points_are_the_models_and_the_simulators() -> None:
     found = small()
-    assert found.points.height == 2 * 10 * len(POLICIES)
-    assert found.rates == tuple(range(25, 35))
+    assert found.points.height == 2 * 13 * len(POLICIES)
+    assert found.rates == (*range(25, 35), 36, 38, 40)
     point = found.points.filter(servers="fitted", rate=27.0, policy="psf").row(0, named=True)
     of = found.calibration["service"]
     short, long = (Service.of_scv(of[name]["mean"], of[name]["scv"]) for name in ("short", "long"))

@@ -57,6 +57,7 @@ def simulate(
     clients: int | None = None,
     patience: float | None = None,
     journal: bool = False,
+    limited: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> RunRecord:
     """Run a trace through one policy on one engine.
@@ -76,6 +77,7 @@ def simulate(
         patience: seconds without a token (the first one, or the next one after an eviction or in a pause of decodes)
             after which a client leaves and its request is cancelled; None for ever.
         journal: note what kept waiting requests out, for `why`; costs a few per cent of the time.
+        limited: every request asks for no more tokens than it gets, so that memory rules know how long it may become.
         progress: told now and then how many requests have arrived.
 
     Returns:
@@ -102,7 +104,7 @@ def simulate(
     work = WorkLog(engine.decode_block) if is_wanted(frame) else None
     host = SimulatedEngine(
         scheduler,
-        _requests(frame, hashed=engine.prefix_cache is not None),
+        _requests(frame, hashed=engine.prefix_cache is not None, limits=outputs if limited else None),
         arrivals,
         outputs,
         engine.iteration_cost(stream(seed, "jitter")),
@@ -179,7 +181,7 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
+def _requests(frame: pl.DataFrame, *, hashed: bool, limits: list[int] | None) -> Iterator[Request]:
     """Yield a request a row; its id is the row, so that the host finds its output length by it.
 
     With the hashes of its prompt's blocks only where they are used.
@@ -198,7 +200,7 @@ def _requests(frame: pl.DataFrame, *, hashed: bool) -> Iterator[Request]:
             range(frame.height),
             frame["arrival"].to_list(),
             frame["prompt_tokens"].to_list(),
-            repeat(None),
+            repeat(None) if limits is None else limits,
             column("predicted"),
             column("tenant", "default"),
             column("class"),

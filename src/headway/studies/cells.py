@@ -37,6 +37,7 @@ class Cell:
         patience: seconds after which a client leaves; None for ever.
         steady_after: finishes after which the steady part begins.
         watch_future: compute what residents' true lengths will require, after every admission round.
+        limited: see `simulate`.
         measure: what to keep of the run: a function of a module, so that other processes find it.
     """
 
@@ -49,6 +50,7 @@ class Cell:
     patience: float | None = None
     steady_after: int = STEADY_AFTER
     watch_future: bool = False
+    limited: bool = False
     measure: Callable[[RunRecord, Sla | None], Row] = figures
 
     def run(self, trace: Trace) -> Row:
@@ -69,6 +71,7 @@ class Cell:
                 steady_after=self.steady_after,
                 clients=self.clients,
                 patience=self.patience,
+                limited=self.limited,
             )
         if record.partial:
             raise KeyboardInterrupt

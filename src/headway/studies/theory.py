@@ -34,7 +34,7 @@ STEPS = 32
 
 CALIBRATED = 30
 PROMOTED = (25, 27, 29, 31, 33)
-COMPARED = range(25, 35)
+COMPARED = (*range(25, 35), 36, 38, 40)
 AGEING = ("aa", "qba")
 
 _POISSON = (0.8, 1.25)  # squared coefficients of variation that a few thousand Poisson arrivals may show
@@ -177,7 +177,7 @@ def explain(
     """Calibrate the model on runs of a workload, and set its mean waits beside those of the simulator.
 
     The rates are those of Quota-Based Aging, IV-A5, in 32nds of the source's rate: service times from FCFS at 30/32,
-    promoted fractions from AA and QBA at 25, 27, …, 33, and all four policies from 25 to 34.
+    promoted fractions from AA and QBA at 25, 27, …, 33, and all four policies from 25 to 40.
 
     Args:
         source: as in `compare`; its rate is that of the source or, without one, the workload's own.

@@ -1,0 +1,35 @@
+"""`headway reproduce fairness`: deadlines, shares, starvation and what clients observe."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from headway.cli.console import interruptible, progress_bar
+from headway.cli.options import JsonOption
+from headway.cli.paths import json_output
+from headway.cli.reproduction import OutOption, QuickOption, deliver, read_folder, read_only
+from headway.studies.papers.deadlines_and_fairness import PARTS, reproduce
+
+
+def fairness(
+    quick: QuickOption = False,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="PART", help=f"One part alone: {', '.join(PARTS)}.", show_default=False),
+    ] = None,
+    out: OutOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Deadlines and fairness: every claim of the article, and the shapes that others published.
+
+    Example: headway reproduce fairness --quick --out results
+    """
+    folder, target = read_folder(out, "fairness"), json_output(json)
+    parts = read_only(only, PARTS)
+    with interruptible(), progress_bar("simulating") as progress:
+        found = reproduce(parts, quick=quick, command=shlex.join(["headway", *sys.argv[1:]]), progress=progress)
+    deliver(found, folder, target)

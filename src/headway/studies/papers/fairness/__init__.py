@@ -1,0 +1,1 @@
+"""Deadlines and fairness done again: set-ups, measures, claims, figures."""
