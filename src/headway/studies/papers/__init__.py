@@ -1,0 +1,1 @@
+"""Papers whose evaluations are done again, a study each."""
