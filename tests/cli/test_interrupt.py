@@ -101,6 +101,6 @@ def test_while_it_reads(headway: Headway, trace: Path, monkeypatch: pytest.Monke
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headway.cli.options.open_trace", interrupted)
+    monkeypatch.setattr("headway.studies.inputs.open_trace", interrupted)
     result = headway("compare", trace)
     assert (result.status, result.out, result.err) == (130, "", "headway: interrupted\n")

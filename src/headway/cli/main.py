@@ -17,6 +17,8 @@ from headway.cli.key import key
 from headway.cli.policies import policies
 from headway.cli.serve import serve
 from headway.cli.simulate import simulate
+from headway.cli.sweep import sweep
+from headway.cli.theory import theory
 from headway.cli.trace import trace
 from headway.cli.why import why
 from headway.cli.workloads import workloads
@@ -29,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, why, trace, policies, engines, workloads, serve, key):
+for command in (compare, simulate, frontier, sweep, why, theory, trace, policies, engines, workloads, serve, key):
     app.command()(command)
 app.add_typer(reproduce.app)
 

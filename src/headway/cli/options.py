@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headway.cli.paths import exists
-from headway.core.engine import PRESETS, EngineProfile, engine_from_toml, preset
-from headway.core.errors import InvalidEngine, InvalidInput, InvalidWorkload, nearest
-from headway.core.spec import number, parse_spec, whole
+from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidInput
+from headway.core.spec import number, whole
+from headway.studies.inputs import engine_named, origin_named
 from headway.studies.source import Source
-from headway.workload import SeededTrace, TenantsFile, Trace, open_trace, read_tenants, workloads
-from headway.workload.files import read_bytes
-from headway.workload.tenants_toml import is_tenants
+from headway.workload import SeededTrace, TenantsFile, Trace, read_tenants
 
 MOST_SEEDS = 1_000_000
 MOST_REQUESTS = 100_000_000
@@ -291,36 +288,13 @@ def read_engine(text: str | None) -> EngineProfile | None:
     Raises:
         InvalidEngine: there is no such preset or file, or the file does not describe an engine.
     """
-    if text is None or text in PRESETS:
-        return None if text is None else preset(text)
-    path = Path(text)
-    if not exists(text):
-        if path.suffix == ".toml" or len(path.parts) > 1:
-            raise InvalidEngine(f"engine file {path}: there is no such file")
-        return preset(text)
-    try:
-        content = read_bytes(path).decode()
-    except UnicodeDecodeError:
-        raise InvalidEngine(f"engine file {path}: not UTF-8 text; expected TOML") from None
-    except OSError as error:
-        raise InvalidEngine(f"engine file {path}: cannot be read: {error.strerror or error}") from None
-    return engine_from_toml(content, path.stem)
+    return None if text is None else engine_named(text)
 
 
 def _origin(text: str, tokens_per_image: int) -> Trace | SeededTrace | TenantsFile | str:
     if not text:
         raise InvalidInput("TRACE|WORKLOAD is empty; expected a trace file or a workload such as qba-paper")
-    if exists(text):
-        return read_tenants(text) if is_tenants(text) else open_trace(text, tokens_per_image=tokens_per_image)
-    try:
-        name = parse_spec(text).name
-    except InvalidInput:
-        name = text.partition("(")[0]
-        if name in workloads():
-            raise
-    if name not in workloads():
-        raise InvalidWorkload(f"'{text}' is neither a file nor a workload; {nearest(name, workloads())}")
-    return text
+    return origin_named(text, tokens_per_image)
 
 
 def _positive(option: str, value: float) -> float:

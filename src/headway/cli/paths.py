@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headway.cli.console import STANDARD_OUTPUT
 from headway.core.errors import InvalidInput
+from headway.workload.files import exists
 
 
 def json_output(text: str | None) -> Path | None:
@@ -68,11 +69,3 @@ def check_apart(inputs: Iterable[str | None], outputs: Mapping[str, Path | None]
         if target in written:
             raise InvalidInput(f"{option} {path}: {written[target]} is written there too; choose another file")
         written[target] = option
-
-
-def exists(text: str) -> bool:
-    """Whether a text is the name of something on disk; a long spec is no possible name."""
-    try:
-        return text != "" and Path(text).exists()
-    except (OSError, ValueError):
-        return False

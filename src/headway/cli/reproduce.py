@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from headway.cli.reproduce_qba import qba
 from headway.core.errors import InvalidInput
 
 app = typer.Typer(name="reproduce", add_completion=False, rich_markup_mode="markdown")
-# A paper each: app.command()(…), from a file of its own, cli/reproduce_NAME.py.
+for command in (qba,):
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -12,9 +13,13 @@ from rich.text import Text
 
 from headway.measure.comparison import Comparison
 from headway.measure.frontier import Frontier
+from headway.measure.modelled import Modelled
 from headway.measure.reproduction import Reproduction
+from headway.report.formula_words import formula_answer, formula_question, formula_rows
 from headway.report.frontier_tables import equal_use_table, settings_table, times_table
 from headway.report.frontier_words import frontier_answer, frontier_question
+from headway.report.modelled_tables import modelled_table
+from headway.report.modelled_words import calibration_text, modelled_answer, modelled_question
 from headway.report.reproduction_words import figures_text, reproduction_answer, reproduction_question
 from headway.report.sentences import answer, question, rules_line
 from headway.report.tables import (
@@ -76,6 +81,23 @@ def print_reproduction(found: Reproduction, console: Console) -> None:
     console.print(table)
     for note in found.notes:
         console.print(Text(f"- {note}", style="dim"))
+
+
+def print_modelled(found: Modelled, console: Console) -> None:
+    """Print question, answer, what was calibrated, the table and notes."""
+    console.print(Text(modelled_question(found), style="bold"))
+    console.print(Text(modelled_answer(found)))
+    console.print(Text(calibration_text(found), style="dim"))
+    print_table(modelled_table(found), console)
+    for note in found.notes:
+        console.print(Text(f"- {note}", style="dim"))
+
+
+def print_formula(answer: Mapping[str, Any], console: Console) -> None:
+    """Print what the queueing model says of numbers."""
+    console.print(Text(formula_question(answer), style="bold"))
+    console.print(Text(formula_answer(answer)))
+    console.print(plain_table(*formula_rows(answer), right=(1, 2, 3)))
 
 
 def print_table(table: Table | None, console: Console) -> None:

@@ -128,6 +128,10 @@ class Order:
     def rested(self, steps: int, filling: Sequence | None, positions: int) -> None:
         """So many quiet iterations have run: everybody decoded, `filling` took `positions` of its prompt in each."""
 
+    def promotions(self) -> int:
+        """How many requests has it sent ahead because they had waited long? Asked when a run is over."""
+        return 0
+
     def steady_until(self, now: float) -> float:
         """Until when, in seconds, do the answers given at `now` hold without an event? Infinite unless time matters."""
         return math.inf

@@ -71,10 +71,11 @@ def waits(outcomes: pl.DataFrame) -> np.ndarray:
     return seconds(outcomes, "start") - seconds(outcomes, "arrival")
 
 
-def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str, Latency]]:
+def latencies(record: RunRecord, *, itl: bool = True) -> tuple[Latency, dict[str, Latency], dict[str, Latency]]:
     """Return the latencies of all requests, by true class and by predicted class.
 
     A class that no request has is left out; so are predictions that are numbers of tokens.
+    Without `itl` that measure has no values.
     """
     outcomes = record.outcomes
     groups: list[tuple[str, str, np.ndarray]] = [("", "", np.ones(outcomes.height, dtype=bool))]
@@ -84,17 +85,18 @@ def latencies(record: RunRecord) -> tuple[Latency, dict[str, Latency], dict[str,
             if member.any():
                 groups.append((column, name, member))
 
-    found = latencies_of(record, [member for *_, member in groups])
+    found = latencies_of(record, [member for *_, member in groups], itl=itl)
     by_column: dict[str, dict[str, Latency]] = {"": {}, "true_class": {}, "predicted": {}}
     for (column, name, _), one in zip(groups, found, strict=True):
         by_column[column][name] = one
     return by_column[""][""], by_column["true_class"], by_column["predicted"]
 
 
-def latencies_of(record: RunRecord, groups: Sequence[np.ndarray]) -> list[Latency]:
+def latencies_of(record: RunRecord, groups: Sequence[np.ndarray], *, itl: bool = True) -> list[Latency]:
     """Return the latencies of groups of requests, each a mask over the rows of the outcomes, bool [requests].
 
-    With more than ten groups ITL is told from fewer pieces; see `pooled_gaps`.
+    With more than ten groups ITL is told from fewer pieces; see `pooled_gaps`. Without `itl` that measure has
+    no values.
     """
     outcomes = record.outcomes
     arrival = seconds(outcomes, "arrival")
@@ -103,18 +105,20 @@ def latencies_of(record: RunRecord, groups: Sequence[np.ndarray]) -> list[Latenc
     ttft = seconds(outcomes, "first_token") - arrival
     e2e = np.where(finished, seconds(outcomes, "finish") - arrival, np.nan)
     largest = seconds(outcomes, "largest_gap")
-    pieces = MAX_PIECES // max(1, len(groups) // 10)
-    gaps = pooled_gaps(record.segments, record.residence, record.stray, groups, pieces)
+    gaps = [Stats()] * len(groups)
+    if itl:
+        pieces = MAX_PIECES // max(1, len(groups) // 10)
+        gaps = pooled_gaps(record.segments, record.residence, record.stray, groups, pieces)
     return [
         Latency(
             requests=int(member.sum()),
             wait=Stats.of(wait[member]),
             ttft=Stats.of(ttft[member]),
-            itl=itl,
+            itl=between,
             e2e=Stats.of(e2e[member]),
             mtpot=Stats.of(largest[member]),
         )
-        for member, itl in zip(groups, gaps, strict=True)
+        for member, between in zip(groups, gaps, strict=True)
     ]
 
 

@@ -110,6 +110,7 @@ class Totals:
             computed again after an eviction is not in it.
         cached_positions: prompt tokens that came from the prefix cache and were not run; None without one.
         demoted: requests that the shedding rule put behind all others.
+        promoted: requests that the order sent ahead because they had waited long.
     """
 
     iterations: int
@@ -126,6 +127,7 @@ class Totals:
     wasted_tokens: int = 0
     cached_positions: int | None = None
     demoted: int = 0
+    promoted: int = 0
 
 
 @dataclass(frozen=True)

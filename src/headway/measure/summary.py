@@ -74,6 +74,7 @@ class Summary:
         kv: use of the KV cache.
         iterations: iterations of the engine.
         wall_seconds: time that the computation took.
+        promoted: requests that the order sent ahead because they had waited long.
         longest_wait: who waited longest; None if nobody was scheduled.
         partial: a run was interrupted.
         order: spec of the order.
@@ -118,6 +119,7 @@ class Summary:
     cache: CacheUse = CacheUse()  # noqa: RUF009 - it is immutable
     refusals: Refusals = Refusals({}, Stats(), 0)  # noqa: RUF009 - it is immutable
     tenancy: Tenancy | None = None
+    promoted: float = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy's entry in `--json`: plain data, None where there is no value."""
@@ -133,6 +135,7 @@ class Summary:
             "expired": self.expired,
             "backlog": self.backlog,
             "wasted_tokens": self.wasted_tokens,
+            "promoted": self.promoted,
             "shed": self.shedding_rule,
             **self.refusals.to_dict(),
             **latency,
@@ -165,13 +168,16 @@ class Summary:
         }
 
 
-def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
-    """Return the figures of one run, and how it kept an agreement where there is one."""
+def summarise(record: RunRecord, sla: Sla | None = None, *, itl: bool = True) -> Summary:
+    """Return the figures of one run, and how it kept an agreement where there is one.
+
+    Without `itl` the time between tokens is left out, which takes longer than all the rest.
+    """
     totals = record.totals
     count = dict(record.outcomes["outcome"].value_counts().iter_rows())
     done = record.outcomes.filter(pl.col("outcome") == "finished")
     prompt, output = (int(done[name].sum()) for name in ("prompt_tokens", "output_tokens"))
-    overall, by_class, by_prediction = latencies(record)
+    overall, by_class, by_prediction = latencies(record, itl=itl)
     positions = totals.prefill_positions + totals.decode_positions
     return Summary(
         policy=record.policy,
@@ -209,6 +215,7 @@ def summarise(record: RunRecord, sla: Sla | None = None) -> Summary:
         cache=CacheUse.of(totals),
         refusals=Refusals.of(record),
         tenancy=tenancy(record, sla),
+        promoted=totals.promoted,
     )
 
 
@@ -263,6 +270,7 @@ def over_seeds(summaries: Sequence[Summary]) -> Summary:
         cache=CacheUse.over_seeds([one.cache for one in summaries]),
         refusals=Refusals.over_seeds([one.refusals for one in summaries]),
         tenancy=Tenancy.over_seeds([one.tenancy for one in summaries]),
+        promoted=count("promoted"),
     )
 
 

@@ -209,6 +209,10 @@ class Reserved(Order):
         self._earn(steps)
         self.inner.rested(steps, filling, positions)
 
+    def promotions(self) -> int:
+        """Return those of the order within: a reserved turn is not its doing."""
+        return self.inner.promotions()
+
     def steady_until(self, now: float) -> float:
         """The oldest waiting request may become overdue."""
         until = self.inner.steady_until(now)

@@ -341,6 +341,7 @@ def _totals(host: SimulatedEngine, scheduler: Scheduler, outcomes: pl.DataFrame)
         kv_peak=host.watch.kv_peak,
         oom_events=scheduler.oom_events,
         demoted=scheduler.demotions,
+        promoted=scheduler.order.promotions(),
         wasted_tokens=0 if host.patience is None else host.patience.waste.tokens,
         cached_positions=None if scheduler.cache is None else scheduler.cache.hit_tokens,
     )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import groupby
-from multiprocessing import get_context
 
 import polars as pl
 
 from headway.core.engine import EngineProfile
 from headway.measure.flat import figures
+from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.policy import Policy
 from headway.simulate.engine import STEADY_AFTER
 from headway.simulate.run import simulate
+from headway.studies.own_code import told_in_a_line
 from headway.studies.source import Source
 from headway.workload.trace import Trace
 
@@ -38,6 +36,7 @@ class Cell:
         patience: seconds after which a client leaves; None for ever.
         steady_after: finishes after which the steady part begins.
         watch_future: compute what residents' true lengths will require, after every admission round.
+        measure: what to keep of the run: a function of a module, so that other processes find it.
     """
 
     source: Source
@@ -49,21 +48,43 @@ class Cell:
     patience: float | None = None
     steady_after: int = STEADY_AFTER
     watch_future: bool = False
+    measure: Callable[[RunRecord, Sla | None], Row] = figures
 
     def run(self, trace: Trace) -> Row:
-        """Run it on the requests of its source and seed; return its figures by their path in `--json`."""
-        record = simulate(
-            trace,
-            self.policy,
-            self.engine,
-            seed=self.seed,
-            timeline=False,
-            watch_future=self.watch_future,
-            steady_after=self.steady_after,
-            clients=self.clients,
-            patience=self.patience,
-        )
-        return figures(record, self.sla)
+        """Run it on the requests of its source and seed; return its figures, by their path in `--json` as a rule.
+
+        Raises:
+            InvalidInput: it cannot be what it says, or its order is an own one and raised something.
+            KeyboardInterrupt: Ctrl-C; there are no figures of half a run.
+        """
+        with told_in_a_line([self.policy.order_spec] if ":" in self.policy.order_spec else []):
+            record = simulate(
+                trace,
+                self.policy,
+                self.engine,
+                seed=self.seed,
+                timeline=False,
+                watch_future=self.watch_future,
+                steady_after=self.steady_after,
+                clients=self.clients,
+                patience=self.patience,
+            )
+        if record.partial:
+            raise KeyboardInterrupt
+        return self.measure(record, self.sla)
+
+
+class Drawn:
+    """The requests of cells, drawn once for those of the same source and seed that follow each other."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Source, int, Trace] | None = None
+
+    def of(self, cell: Cell) -> Trace:
+        """Return a cell's requests."""
+        if self._last is None or self._last[0] is not cell.source or self._last[1] != cell.seed:
+            self._last = cell.source, cell.seed, cell.source.requests(cell.seed)
+        return self._last[2]
 
 
 def run_cells(
@@ -75,7 +96,7 @@ def run_cells(
 ) -> pl.DataFrame:
     """Run every cell; return a row of figures each, in their order, with the cell's place in column `cell`.
 
-    Neighbours of the same source and seed share their requests, which are drawn once.
+    Neighbours of the same source and seed share their requests, which every process draws once.
 
     Args:
         cells: what to run.
@@ -85,10 +106,11 @@ def run_cells(
 
     Raises:
         InvalidInput: a cell cannot be what it says.
+        HeadwayError: a process was ended from outside; what was computed was given to `each`.
         KeyboardInterrupt: Ctrl-C; what was computed was given to `each`.
     """
     rows: dict[int, Row] = {}
-    for done, (place, row) in enumerate(_rows(cells, workers or os.cpu_count() or 1), 1):
+    for done, (place, row) in enumerate(finished(cells, workers=workers), 1):
         rows[place] = row
         if each is not None:
             each(place, row)
@@ -97,61 +119,35 @@ def run_cells(
     return table(rows)
 
 
+def finished(cells: Sequence[Cell], *, workers: int | None = None, ray: str | None = None) -> Iterator[tuple[int, Row]]:
+    """Run every cell; yield its place and its row as soon as it is finished, in no order.
+
+    Args:
+        cells: what to run.
+        workers: processes on this machine; by default one a core. With one, everything runs in this process.
+        ray: address of a Ray cluster that runs them instead.
+
+    Raises:
+        InvalidInput, HeadwayError, KeyboardInterrupt: as `run_cells`.
+    """
+    if not cells:
+        return iter(())
+    if ray is not None:
+        from headway.studies.on_ray import finished_on_ray  # noqa: PLC0415 - an extra
+
+        return finished_on_ray(cells, ray)
+    processes = min(workers or os.cpu_count() or 1, len(cells))
+    if processes > 1:
+        from headway.studies.pool import finished_in_pool  # noqa: PLC0415 - the pool's workers import this module
+
+        return finished_in_pool(cells, processes)
+    drawn = Drawn()
+    return ((place, cell.run(drawn.of(cell))) for place, cell in enumerate(cells))
+
+
 def table(rows: Mapping[int, Row]) -> pl.DataFrame:
     """Return rows of figures as a frame, a figure that a row lacks as null, in the order of their places."""
     ordered = sorted(rows.items())
     names = list(dict.fromkeys(name for _, row in ordered for name in row))
     columns = {name: pl.Series(name, [row.get(name) for _, row in ordered], dtype=pl.Float64) for name in names}
     return pl.DataFrame({"cell": pl.Series([place for place, _ in ordered], dtype=pl.Int64), **columns})
-
-
-def _rows(cells: Sequence[Cell], workers: int) -> Iterator[tuple[int, Row]]:
-    groups = _groups(cells)
-    if workers == 1 or len(groups) == 1:
-        for group in groups:
-            yield from _run_group(cells, group)
-        return
-    # Spawned: a forked child would inherit the locks of polars' threads.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_hold, initargs=(list(cells),))
-    try:
-        waiting = iter(groups)
-        running: set[Future[list[tuple[int, Row]]]] = set()
-        for group in waiting:
-            running.add(pool.submit(_run_held, group))
-            if len(running) < 2 * workers:
-                continue
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield from future.result()
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield from future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _groups(cells: Sequence[Cell]) -> list[list[int]]:
-    """Return the places of cells that share their requests and follow each other."""
-    return [
-        list(group)
-        for _, group in groupby(range(len(cells)), lambda place: (id(cells[place].source), cells[place].seed))
-    ]
-
-
-def _run_group(cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, Row]]:
-    trace = cells[places[0]].source.requests(cells[places[0]].seed)
-    for place in places:
-        yield place, cells[place].run(trace)
-
-
-_held: list[Cell] = []  # a worker's own copy: cells are sent once, not with every task
-
-
-def _hold(cells: list[Cell]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    _held[:] = cells
-
-
-def _run_held(places: list[int]) -> list[tuple[int, Row]]:
-    return list(_run_group(_held, places))

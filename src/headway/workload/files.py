@@ -27,6 +27,14 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
+def exists(text: str) -> bool:
+    """Whether a text is the name of something on disk; a long spec is no possible name."""
+    try:
+        return text != "" and Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def _at_once(name: str, flags: int) -> int:
     """Open without waiting: a pipe without a writer would wait for one."""
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))

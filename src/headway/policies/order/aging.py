@@ -10,7 +10,7 @@ from headway.core.quantile import RunningQuantile
 from headway.core.sequence import Sequence
 from headway.core.spec import choice, number, whole
 from headway.policies.order.fcfs import first_waiting
-from headway.policies.order.short_first import ShortFirst
+from headway.policies.order.short_first import LONG, ShortFirst
 
 _ROUNDING = 1e-9  # relative; the exact test is made at the next boundary
 
@@ -44,6 +44,7 @@ class AgingOrder(ShortFirst):
         self.sample = RunningQuantile(self.gamma)
         self.recent: deque[float] = deque()
         self._limit: float = math.inf  # the history's quantile, in seconds
+        self.promoted: int = 0
         self.restless = self.by_queue  # an arrival moves the threshold
 
     def push(self, seq: Sequence, now: float) -> bool:
@@ -72,6 +73,10 @@ class AgingOrder(ShortFirst):
         """A request that left the queue without starting leaves the queue's sample."""
         if self.by_queue and seq.evictions == 0:
             self.sample.remove(-seq.arrival)
+
+    def promotions(self) -> int:
+        """Return how many aged requests went first."""
+        return self.promoted
 
     def limit(self, now: float) -> float:
         """Return the wait, in seconds, above which a predicted-long request is aged now."""
@@ -113,3 +118,9 @@ class AggressiveAging(AgingOrder):
                 return first_waiting(self.short)
         head = first_waiting(self.short) or oldest
         return None if head is refused else head
+
+    def admitted(self, seq: Sequence, now: float) -> None:
+        """Whoever is aged when it starts was promoted; judged before its own wait moves the threshold."""
+        if seq.mark == LONG and seq.evictions == 0 and self.is_aged(seq, now):
+            self.promoted += 1
+        AgingOrder.admitted(self, seq, now)

@@ -160,6 +160,10 @@ class FairShare(Order):
         """Charge quiet iterations."""
         self.charge.rested(steps, filling, positions)
 
+    def promotions(self) -> int:
+        """Return those of all tenants' orders."""
+        return sum(account.order.promotions() for account in self.accounts.values())
+
     def steady_until(self, now: float) -> float:
         """The order of the tenant whose turn it is may change its mind with time."""
         return super().steady_until(now) if self._turn is None else self._turn.order.steady_until(now)

@@ -50,7 +50,6 @@ class QuotaAging(AgingOrder):
         self.restless = self.restless or self.when_refused == "oldest-that-fits"
         self.count: int = 0
         self.debt: bool = False
-        self.promoted: int = 0
         self._promoting: Sequence | None = None
         self._behind: Iterator[Sequence] | None = None  # where "oldest-that-fits" looks next
         self._unaged: Sequence | None = None  # the first request in line that it found not aged

@@ -1,0 +1,1 @@
+"""Quota-Based Aging: the grid of its evaluation, the claims and their predicates, the figures."""

@@ -1,0 +1,205 @@
+"""What the grid's runs gave: figures of every point, seed by seed, and what is asked of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from headway.measure.findings import Judged, Verdict, all_of
+from headway.measure.intervals import Interval, mean_interval, student_t
+from headway.studies.cells import Row
+from headway.studies.papers.qba.grid import Point
+
+Floats = npt.NDArray[np.float64]
+Name = Literal["mean", "p99", "short", "long", "ttft", "ttft p99", "throughput", "batch", "oom"]
+
+FIGURES: dict[Name, str] = {
+    "mean": "wait.mean",
+    "p99": "wait.p99",
+    "short": "classes.short.wait.p99",
+    "long": "classes.long.wait.p99",
+    "ttft": "ttft.mean",
+    "ttft p99": "ttft.p99",
+    "throughput": "throughput_tokens_per_s",
+    "batch": "batch_use",
+    "oom": "kv.oom_events",
+}
+"""Name of a figure here → its path in a run's figures. "short" and "long" are P99 waits of the true classes."""
+
+CLOSE = 0.10
+"""As much may two figures differ that are said to be close, flat or stable: a share of their mean."""
+
+FAR = 0.25
+"""As much must figures differ at least that are said to differ sharply, severely or substantially."""
+
+PAPER_SEEDS = 100
+_SLACK = 1.5  # times the combined interval: what a reported figure may differ by
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; None where one seed tells of none."""
+
+    value: float
+    interval: Interval | None
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval; infinite where there is none."""
+        return math.inf if self.interval is None else (self.interval.high - self.interval.low) / 2
+
+    def text(self, unit: str = "s", scale: float = 1.0, places: int = 2) -> str:
+        """Return the value with its unit."""
+        return f"{self.value * scale:.{places}f} {unit}".rstrip()
+
+    def range(self, unit: str = "s", scale: float = 1.0, places: int = 2) -> str:
+        """Return the interval with its unit; nothing where there is none."""
+        if self.interval is None:
+            return ""
+        low, high = sorted((self.interval.low * scale, self.interval.high * scale))
+        return f"{low:.{places}f} to {high:.{places}f} {unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Figures of every point, the same seeds in the same order under each.
+
+    Attributes:
+        values: point → figure → its values, float64 [seeds].
+    """
+
+    values: Mapping[Point, Mapping[Name, Floats]]
+
+    @classmethod
+    def of(cls, points: Sequence[Point], rows: Mapping[int, Row], seeds: int) -> Runs:
+        """Return the runs of the cells of `cells_of`: seed by seed, in each a row a point."""
+
+        def column(place: int, path: str) -> Floats:
+            found = [rows[seed * len(points) + place].get(path) for seed in range(seeds)]
+            return np.array([math.nan if value is None else value for value in found])
+
+        return cls(
+            {point: {name: column(place, path) for name, path in FIGURES.items()} for place, point in enumerate(points)}
+        )
+
+    def of_seeds(self, point: Point, figure: Name) -> Floats:
+        """Return a figure's values, float64 [seeds]."""
+        return self.values[point][figure]
+
+    def mean(self, point: Point, figure: Name) -> float:
+        """Return a figure's mean over the seeds."""
+        return float(self.of_seeds(point, figure).mean())
+
+    def estimate(self, point: Point, figure: Name) -> Estimate:
+        """Return a figure with its interval."""
+        return mean_of(self.of_seeds(point, figure))
+
+    def difference(self, a: Point, b: Point, figure: Name) -> Estimate:
+        """Return a less b, on the same requests."""
+        return mean_of(self.of_seeds(a, figure) - self.of_seeds(b, figure))
+
+    def below(self, a: Point, b: Point, figure: Name) -> bool:
+        """Whether a is lower than b by more than chance: the interval of the paired difference lies below 0."""
+        interval = self.difference(a, b, figure).interval
+        return interval is not None and interval.high < 0
+
+    def far_below(self, a: Point, b: Point, figure: Name) -> bool:
+        """Whether a is lower than b by more than chance, and by at least a quarter."""
+        return self.below(a, b, figure) and self.mean(a, figure) <= (1 - FAR) * self.mean(b, figure)
+
+    def ratio(self, a: Point, b: Point, figure: Name) -> Estimate:
+        """Return a over b."""
+        return ratio_of(self.of_seeds(a, figure), self.of_seeds(b, figure))
+
+    def share_kept(self, point: Point, figure: Name = "mean") -> Estimate:
+        """Return which share of PSF's gain over FCFS a point keeps, under the same load."""
+        fcfs, psf = (self.of_seeds(Point(policy, point.rate), figure) for policy in ("fcfs", "psf"))
+        return ratio_of(fcfs - self.of_seeds(point, figure), fcfs - psf)
+
+
+def mean_of(values: Floats) -> Estimate:
+    """Return the mean of values that are independent of each other."""
+    return Estimate(float(values.mean()), mean_interval(values))
+
+
+def ratio_of(a: Floats, b: Floats) -> Estimate:
+    """Return the ratio of two means over the same seeds.
+
+    Its interval is that of the linearised ratio (Cochran, Sampling Techniques, 2.11), which needs the lower mean far
+    from 0.
+    """
+    below = float(b.mean())
+    value = float(a.mean()) / below if below else math.nan
+    if len(a) < 2 or not math.isfinite(value):
+        return Estimate(value, None)
+    scatter = float((a - value * b).std(ddof=1)) / (abs(below) * math.sqrt(len(a)))
+    half = student_t(len(a) - 1) * scatter
+    return Estimate(value, Interval(value - half, value + half))
+
+
+def close(a: float, b: float) -> bool:
+    """Whether two figures are close: within a tenth of their mean."""
+    return abs(a - b) <= CLOSE * abs(a + b) / 2
+
+
+def flat(values: Sequence[float]) -> bool:
+    """Whether figures are flat: every one within a tenth of their mean."""
+    middle = math.fsum(values) / len(values)
+    return all(abs(value - middle) <= CLOSE * abs(middle) for value in values)
+
+
+def falling(runs: Runs, points: Sequence[Point], figure: Name) -> bool:
+    """Whether a figure falls from each point to the next in the mean, and from the first to the last beyond chance."""
+    means = [runs.mean(point, figure) for point in points]
+    steps = all(later < earlier for earlier, later in pairwise(means))
+    return steps and runs.below(points[-1], points[0], figure)
+
+
+def agrees(found: Estimate, reported: float, seeds: int) -> bool:
+    """Whether a figure lies within 1.5 times the combined interval of a reported one.
+
+    The paper gives no interval: its mean over 100 seeds is taken to have the same scatter as ours.
+    """
+    theirs = found.half * math.sqrt(seeds / PAPER_SEEDS)
+    return math.isfinite(found.half) and abs(found.value - reported) <= _SLACK * math.hypot(found.half, theirs)
+
+
+def as_reported(point: Point, figure: Name, reported: float) -> Callable[[Runs], Judged]:
+    """Return the predicate of a figure in seconds that the paper gives."""
+
+    def judge(runs: Runs) -> Judged:
+        return judged_figure(runs.estimate(point, figure), reported, len(runs.of_seeds(point, figure)))
+
+    return judge
+
+
+def judged_figure(
+    found: Estimate, reported: float, seeds: int, unit: str = "s", scale: float = 1.0, places: int = 2
+) -> Judged:
+    """Judge a figure by the one that the paper gives."""
+    verdict = all_of([agrees(found, reported, seeds)])
+    apart = abs(found.value / reported - 1)
+    side = "above" if abs(found.value) > abs(reported) else "below"
+    why = "" if verdict == "holds" else f"Ours is {apart * 100:.0f} % {side} the reported figure, beyond chance."
+    return Judged(found.text(unit, scale, places), found.range(unit, scale, places), verdict, why)
+
+
+def everywhere(held: Mapping[str, bool], of: str, interval: str = "", ours: str = "") -> Judged:
+    """Judge a claim of many places, each told by what it is called."""
+    missing = [place for place, came_out in held.items() if not came_out]
+    verdict: Verdict = all_of(list(held.values()))
+    counted = f"{len(held) - len(missing)} of {len(held)} {of}"
+    told = f"Not at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
+    return Judged(f"{ours}; {counted}" if ours else counted, interval, verdict, told)
+
+
+def in_parts(parts: Mapping[str, bool], ours: str, interval: str = "") -> Judged:
+    """Judge a claim of several parts, each told in words; those that did not come out are named."""
+    missing = [part for part, came_out in parts.items() if not came_out]
+    return Judged(ours, interval, all_of(list(parts.values())), f"Not here: {'; '.join(missing)}." if missing else "")
