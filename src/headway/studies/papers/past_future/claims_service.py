@@ -69,8 +69,8 @@ def _highest(runs: Runs) -> Judged:
         f"tokens/s of Past-Future, conservative, watermark, oracle: {shown or 'no load tells'}",
         "",
         all_of(parts),
-        f"Not more than: {listed(level)}. Where the queue is long, first tokens are late under every rule, and evictions "
-        "hit few requests: the watermark's stalls cost less goodput than the text has."
+        f"Not more than: {listed(level)}. Where the queue is long, first tokens are late under every rule, and "
+        "evictions hit few requests: the watermark's stalls cost less goodput than the text has."
         if not all(parts)
         else "",
     )

@@ -19,7 +19,7 @@ from headway.policies.memory.past_future import PastFuture
 from headway.studies.papers.past_future.grid import D1, ENGINE, O1
 from headway.workload import workload
 
-GENERATED = (0, 500, 1000, 2000, 3000)
+GENERATED = (0, 2500, 3000, 3500)
 SEEN = 1000
 SCHEMA = {
     "workload": pl.String,

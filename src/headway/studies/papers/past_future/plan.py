@@ -75,7 +75,7 @@ def _table(size: Size) -> Iterator[Cell]:
 def _frontier(size: Size) -> Iterator[Cell]:
     for name, sweep in SWEEPS.items():
         rules = [
-            *(f"past-future(reserve={reserve})" for reserve in sweep.reserves[:: size.every]),
+            *(f"past-future(reserve={reserve})" for reserve in sweep.reserves[:: -size.every]),
             *map(watermark, sweep.levels),
             *map(overcommit, sweep.overcommits),
         ]

@@ -1,8 +1,8 @@
-"""What is drawn and listed of the runs in the controlled comparison's engine, a part each."""
+"""What is drawn and listed of the controlled comparison and of the frontier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -10,28 +10,16 @@ from headway.measure.memory_curve import Curve
 from headway.measure.reproduction import Axis, Part, Plate, Sheet
 from headway.studies.papers.past_future.claims_frontier import curves
 from headway.studies.papers.past_future.grid import (
-    AGGREGATES,
     AGGRESSIVE,
     BASE,
-    CONCAT,
     CONSERVATIVE,
     D1,
     ENGINE,
-    EVERY_STEP,
-    LISTS,
     ORACLE,
-    RESERVES,
-    SEEDINGS,
-    SHIFT_RULES,
-    SHIFTS,
-    SHORT,
     SWEEPS,
     TABLE,
     TABLE_D1,
-    WINDOWS,
     WORKLOADS,
-    past_future,
-    windowed,
 )
 from headway.studies.papers.past_future.rows import Figure, Runs
 
@@ -80,7 +68,8 @@ def listing(runs: Runs, entries: Sequence[tuple[dict[str, object], str, str, str
     return pl.DataFrame(rows)
 
 
-def _table(runs: Runs) -> Part:
+def controlled(runs: Runs) -> Part:
+    """Return the controlled comparison."""
     shown = {"oracle": ORACLE, "past-future 5 %": BASE, "watermark 99 %": AGGRESSIVE, "conservative": CONSERVATIVE}
     places = [(workload, rule) for workload in WORKLOADS for rule in shown]
     rows: list[dict[str, object]] = [{"workload": named(workload), "rule": rule} for workload, rule in places]
@@ -111,8 +100,8 @@ def _table(runs: Runs) -> Part:
         (
             (
                 "3000 requests queued at the start, 120,000 tokens of KV, rounds of admission every ten decode steps; "
-                "figures until the last request leaves the queue. Rules reckon with 4096 tokens an answer, the engine does "
-                "not cut."
+                "figures until the last request leaves the queue. Rules reckon with 4096 tokens an answer, the engine "
+                "does not cut."
             ),
             f"{_THREE_WAYS} Required is the peak that the residents' true lengths will need, after each round.",
         ),
@@ -132,7 +121,8 @@ def _table(runs: Runs) -> Part:
     )
 
 
-def _frontier(runs: Runs) -> Part:
+def frontiers(runs: Runs) -> Part:
+    """Return use of memory, and decode steps, against evictions."""
     plates = [plate for name in SWEEPS for plate in (_plane(runs, name), _steps(runs, name))]
     size = runs.size
     return Part(
@@ -140,9 +130,10 @@ def _frontier(runs: Runs) -> Part:
         "The frontier",
         (
             (
-                f"{size.requests:,} requests, what comes after {size.start_up:,} finishes, {size.frontier} seeds. Each point "
-                "is a setting of a rule's knob: Past-Future's reserve, the watermark's level, the overcommit of conservative "
-                "scheduling. Settings without any eviction have no place on the logarithmic axis; the tables have them."
+                f"{size.requests:,} requests, what comes after {size.start_up:,} finishes, {size.frontier} seeds. Each "
+                "point is a setting of a rule's knob: Past-Future's reserve, the watermark's level, the overcommit of "
+                "conservative scheduling. Settings without any eviction have no place on the logarithmic axis; the "
+                "tables have them."
             ),
         ),
         tuple(plates),
@@ -216,218 +207,3 @@ def _steps(runs: Runs, name: str) -> Plate:
         high="high",
         text="knob",
     )
-
-
-def _ablations(runs: Runs) -> Part:
-    lists = [(count, aggregate) for count in LISTS for aggregate in AGGREGATES]
-    windows = [(window, workload) for window in WINDOWS for workload in (D1, CONCAT)]
-    usual = {D1: "D1", CONCAT: "four workloads in a row"}
-    settings: list[tuple[dict[str, object], str, str, str]] = [
-        *(
-            (_setting(f"{count} lists, {aggregate}"), D1, past_future(0.05, lists=count, aggregate=aggregate), ENGINE)
-            for count, aggregate in lists
-        ),
-        *((_setting(f"reserve {reserve:.0%}"), D1, past_future(reserve), ENGINE) for reserve in RESERVES),
-        *(
-            (_setting(f"window {window}", usual[workload]), workload, windowed(window), ENGINE)
-            for window, workload in windows
-        ),
-        (_setting("a round every 10 steps", "D1, 1000 requests"), SHORT, BASE, ENGINE),
-        (_setting("a round every step", "D1, 1000 requests"), SHORT, BASE, EVERY_STEP),
-    ]
-    by_list = marks(
-        [{"lists": str(count), "peaks": f"their {_AGGREGATES[aggregate]}"} for count, aggregate in lists],
-        [
-            runs.get("steady_events", D1, past_future(0.05, lists=count, aggregate=aggregate))
-            for count, aggregate in lists
-        ],
-        "events",
-    )
-    by_window = marks(
-        [{"window": float(window), "workload": usual[workload]} for window, workload in windows],
-        [runs.get("steady_events", workload, windowed(window)) for window, workload in windows],
-        "events",
-    )
-    by_reserve = marks(
-        [{"reserve": reserve * 100, "part": part} for reserve in RESERVES for part in _PARTS],
-        [runs.get(f"{prefix}events", D1, past_future(reserve)) for reserve in RESERVES for prefix in _PARTS.values()],
-        "events",
-    )
-    events = Axis("events", EVENTS, zero=True)
-    return Part(
-        "ablations",
-        "Past-Future's settings",
-        (
-            (
-                "On D1 at 5 % reserve, a window that begins with 500 lengths of 512, one setting changed at a time. No "
-                "more than 200 // n + 1 lists are drawn for n running requests, so that 20 are hardly more than 5 here."
-            ),
-        ),
-        (
-            Plate(
-                "lists",
-                "Lists of draws",
-                "After 1000 finishes.",
-                by_list,
-                Axis("lists", "Lists"),
-                events,
-                "bars",
-                series="peaks",
-                low="low",
-                high="high",
-            ),
-            Plate(
-                "window",
-                "The window",
-                "After 1000 finishes.",
-                by_window,
-                Axis("window", "Window (requests, log scale)", log=True),
-                events,
-                series="workload",
-                low="low",
-                high="high",
-            ),
-            Plate(
-                "reserve",
-                "The reserve",
-                "Start-up is what the reserve does not buy off.",
-                by_reserve,
-                Axis("reserve", "Reserve (% of the capacity)"),
-                events,
-                series="part",
-                low="low",
-                high="high",
-            ),
-        ),
-        (Sheet("ablations", "Settings", _WHOLE_RUNS, listing(runs, settings)),),
-    )
-
-
-_AGGREGATES = {"max": "maximum", "mean": "mean"}
-_PARTS = {"the whole run": "", "after 1000 finishes": "steady_"}
-_WHOLE_RUNS = "Of whole runs, start-up included. Means over seeds; ± is half the width of the 95 % interval."
-
-
-def _setting(text: str, workload: str = "D1") -> dict[str, object]:
-    return {"setting": text, "workload": workload}
-
-
-def _start(runs: Runs) -> Part:
-    rules = {_seeding(length, count): past_future(0.05, length, count) for length, count in SEEDINGS}
-    rules["conservative"] = CONSERVATIVE
-    parts = {"first 1000 finishes": "start_", "after them": "steady_"}
-    rows: list[dict[str, object]] = [{"window begins with": rule, "part": part} for rule in rules for part in parts]
-    used, events = (
-        [runs.get(f"{prefix}{name}", D1, rules[rule]) for rule in rules for prefix in parts.values()]
-        for name in ("used", "events")
-    )
-    table = pl.DataFrame(
-        [
-            {**row, "used %": one.mean, "± used": one.half, "evictions": other.mean, "± evictions": other.half}
-            for row, one, other in zip(rows, used, events, strict=True)
-        ]
-    )
-    begins = Axis("window begins with", "The window begins with")
-    return Part(
-        "start-up",
-        "Start-up and steady state",
-        (
-            (
-                "On D1 at 5 % reserve. What the window begins with decides the first thousand finishes: long lengths leave "
-                "memory idle, short ones cost evictions. Afterwards nothing of them is left."
-            ),
-        ),
-        (
-            Plate(
-                "start-used",
-                "How full the cache is",
-                "The use before is weighted by decode steps.",
-                marks(rows, used, "used"),
-                begins,
-                Axis("used", USED, zero=True),
-                "bars",
-                series="part",
-                low="low",
-                high="high",
-            ),
-            Plate(
-                "start-evictions",
-                "Evictions",
-                "Per 100 requests of each part.",
-                marks(rows, events, "events"),
-                begins,
-                Axis("events", EVENTS, zero=True),
-                "bars",
-                series="part",
-                low="low",
-                high="high",
-            ),
-        ),
-        (Sheet("start-up", "Before and after", "Means over seeds; ± is half the interval.", table),),
-    )
-
-
-def _seeding(length: int | None, count: int) -> str:
-    return f"{count} of {4096 if length is None else length}"
-
-
-def _shift(runs: Runs) -> Part:
-    names = {CONCAT: "D1, D2, D3, o1-like in a row"} | {
-        workload: f"{first.upper()} to {second.upper()}{f' within {within}' if within else ' at once'}"
-        for (first, second, within), workload in SHIFTS.items()
-    }
-    listed = {
-        "oracle": SHIFT_RULES[0],
-        "conservative": CONSERVATIVE,
-        "watermark 90 %": SHIFT_RULES[2],
-        "past-future 5 %": BASE,
-        "past-future 5 %, window 200": windowed(200),
-    }
-    entries: list[tuple[dict[str, object], str, str, str]] = [
-        ({"workload": names[workload], "rule": rule}, workload, memory, ENGINE)
-        for workload in names
-        for rule, memory in listed.items()
-    ]
-    bars = [(workload, rule) for workload in SHIFTS.values() for rule in list(listed)[2:]]
-    data = marks(
-        [{"workload": names[workload], "rule": rule} for workload, rule in bars],
-        [runs.get("steady_events", workload, listed[rule]) for workload, rule in bars],
-        "events",
-    )
-    return Part(
-        "shift",
-        "Traffic that changes",
-        (
-            (
-                "Four workloads one behind the other, and one that turns into another in the middle of 3000 requests, at "
-                "once or little by little over the length of a window. Where answers turn longer, recent lengths are too "
-                "short a guess until the window has filled anew."
-            ),
-        ),
-        (
-            Plate(
-                "shift",
-                "Evictions under a shift",
-                "After 1000 finishes: the shift and what follows.",
-                data,
-                Axis("workload", ""),
-                Axis("events", EVENTS, zero=True),
-                "bars",
-                series="rule",
-                low="low",
-                high="high",
-                wide=True,
-            ),
-        ),
-        (Sheet("shift", "Rules under a shift", _WHOLE_RUNS, listing(runs, entries)),),
-    )
-
-
-PLATES: dict[str, Callable[[Runs], Part]] = {
-    "table": _table,
-    "frontier": _frontier,
-    "ablations": _ablations,
-    "start-up": _start,
-    "shift": _shift,
-}
-"""The parts that run in the controlled comparison's engine."""

@@ -29,10 +29,10 @@ def goodput(runs: Runs) -> Part:
         "Goodput in the closed loop",
         (
             (
-                "Clients send reasoning requests (o1-like), each its next one when the last one has ended. Goodput is of "
-                "requests whose first token came in time and none of whose gaps was too long: 10 s and 1.5 s with 7B and "
-                "13B, 15 s and 5 s with 70B. The window of Past-Future begins with 500 lengths of 2048, near what these "
-                "answers have; beside it, from start-up, full of the longest answer as in the text."
+                "Clients send reasoning requests (o1-like), each its next one when the last one has ended. Goodput is "
+                "of requests whose first token came in time and none of whose gaps was too long: 10 s and 1.5 s with "
+                "7B and 13B, 15 s and 5 s with 70B. The window of Past-Future begins with 500 lengths of 2048, near "
+                "what these answers have; beside it, from start-up, full of the longest answer as in the text."
             ),
         ),
         tuple(plates),
@@ -125,8 +125,8 @@ def forecasts(runs: Runs) -> Part:
         "What a window tells of one answer",
         (
             (
-                "A window of a thousand finished answers, and the next two thousand: their final length drawn as the rule "
-                "does, given what each has generated. A single draw stays far off; what counts is the batch."
+                "A window of a thousand finished answers, and the next two thousand: their final length drawn as the "
+                "rule does, given what each has generated. A single draw stays far off; what counts is the batch."
             ),
         ),
         (

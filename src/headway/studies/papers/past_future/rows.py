@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,6 +43,9 @@ FIGURES = (
 100 requests; `recomputed` in tokens a request; `steps` are decode steps; times in seconds. `steady_` is after the first
 finishes, `start_` before."""
 
+SCHEMA: dict[str, Any] = {name: pl.String if name in LABELS[:3] else pl.Int64 for name in LABELS}
+SCHEMA |= dict.fromkeys(FIGURES, pl.Float64)
+
 
 def labels(cell: Cell) -> tuple[str, str, str, int, int, int]:
     """Return what tells a cell from all others, in the order of `LABELS`; 0 clients where arrivals are given."""
@@ -50,13 +55,11 @@ def labels(cell: Cell) -> tuple[str, str, str, int, int, int]:
 
 def frame_of(cells: Sequence[Cell], rows: Mapping[int, Row]) -> pl.DataFrame:
     """Return a row for each cell that was run, labels and figures, in the order of the cells."""
-    ran = sorted(rows)
-    known = [labels(cells[place]) for place in ran]
-    table = {name: [row[at] for row in known] for at, name in enumerate(LABELS)}
-    table |= {name: [_figures(rows[place], cells[place].steady_after)[name] for place in ran] for name in FIGURES}
-    schema = {"workload": pl.String, "memory": pl.String, "engine": pl.String}
-    schema |= dict.fromkeys(("clients", "steady_after", "seed"), pl.Int64) | dict.fromkeys(FIGURES, pl.Float64)
-    return pl.DataFrame(table, schema=schema)
+    found: list[tuple[object, ...]] = []
+    for place in sorted(rows):
+        figures = _figures(rows[place], cells[place].steady_after)
+        found.append((*labels(cells[place]), *(figures[name] for name in FIGURES)))
+    return pl.DataFrame(found, schema=SCHEMA, orient="row")
 
 
 def _figures(row: Row, steady_after: int) -> dict[str, float | None]:
@@ -150,16 +153,17 @@ class Runs:
     forecast: pl.DataFrame
     similar: Stability | None = None
 
+    @cached_property
+    def _by_cell(self) -> dict[tuple[object, ...], pl.DataFrame]:
+        return self.frame.sort("seed").partition_by(LABELS[:4], as_dict=True)
+
     def rows(self, workload: str, memory: str, engine: str = ENGINE, clients: int = 0) -> pl.DataFrame:
         """Return a row a seed, in order of the seeds."""
-        wanted = (workload, memory, engine, clients)
-        chosen = [pl.col(name) == value for name, value in zip(LABELS, wanted, strict=False)]
-        return self.frame.filter(chosen).sort("seed")
+        return self._by_cell.get((workload, memory, engine, clients), self.frame.head(0))
 
     def get(self, name: str, workload: str, memory: str, engine: str = ENGINE, clients: int = 0) -> Figure:
         """Return one figure of a run, over its seeds."""
-        values = self.rows(workload, memory, engine, clients)[name].drop_nulls()
-        return Figure(values.to_numpy())
+        return Figure(self.rows(workload, memory, engine, clients)[name].drop_nulls().to_numpy())
 
     def service(self, name: str, profile: str, clients: int, memory: str) -> Figure:
         """Return one figure of a profile in the closed loop, over its seeds."""
@@ -177,17 +181,13 @@ class Runs:
 
     def curve(self, workload: str, rule: str, knob: str) -> Curve:
         """Return a rule's settings on a workload, the steady part of each, from little use to much."""
-        found = self.frame.filter(pl.col("workload") == workload)
-        points: list[Point] = []
-        for memory in found["memory"].unique(maintain_order=True):
-            spec = parse_spec(memory)
-            if spec.name == rule and set(spec.arguments) == {knob}:
-                points.append(_point(memory, float(spec.arguments[knob]), self.rows(workload, memory)))
+        specs = {str(memory): parse_spec(str(memory)) for of, memory, *_ in self._by_cell if of == workload}
+        points = [
+            _point(memory, float(spec.arguments[knob]), self.rows(workload, memory))
+            for memory, spec in specs.items()
+            if spec.name == rule and set(spec.arguments) == {knob}
+        ]
         return Curve(rule, knob, tuple(sorted(points, key=lambda point: point.used_mean)))
-
-    def with_frame(self, frame: pl.DataFrame) -> Runs:
-        """Return the same with other rows."""
-        return replace(self, frame=frame)
 
 
 def _point(memory: str, value: float, rows: pl.DataFrame) -> Point:

@@ -9,7 +9,7 @@ import polars as pl
 
 from headway.core.errors import InvalidInput
 from headway.measure.findings import Claim, Finding
-from headway.measure.reproduction import Reproduction
+from headway.measure.reproduction import Part, Reproduction
 from headway.measure.stability import stability
 from headway.studies.cells import Cell, Row, run_cells
 from headway.studies.papers.past_future import claims_frontier, claims_lengths, claims_service, claims_settings
@@ -17,8 +17,9 @@ from headway.studies.papers.past_future import claims_table as table
 from headway.studies.papers.past_future.forecast import forecast
 from headway.studies.papers.past_future.grid import ENGINE, FULL, QUICK, Size
 from headway.studies.papers.past_future.plan import PARTS, cells
-from headway.studies.papers.past_future.plates import PLATES
+from headway.studies.papers.past_future.plates import controlled, frontiers
 from headway.studies.papers.past_future.plates_service import forecasts, goodput, similarity
+from headway.studies.papers.past_future.plates_settings import settings, shifts, start_up
 from headway.studies.papers.past_future.rows import LABELS, Runs, frame_of, labels
 from headway.workload.trace import Trace
 
@@ -31,7 +32,16 @@ CLAIMS: tuple[Claim[Runs], ...] = (
     *claims_service.CLAIMS,
 )
 
-DRAWN = {**PLATES, "goodput": goodput, "forecast": forecasts, "stability": similarity}
+DRAWN: dict[str, Callable[[Runs], Part]] = {
+    "table": controlled,
+    "frontier": frontiers,
+    "ablations": settings,
+    "start-up": start_up,
+    "shift": shifts,
+    "goodput": goodput,
+    "forecast": forecasts,
+    "stability": similarity,
+}
 """What each part shows."""
 
 OUTSIDE = (
@@ -83,7 +93,7 @@ SHORTEST_TRACE = 2000
 """Requests that a trace needs: two windows of a thousand."""
 
 
-def past_future(
+def reproduce(
     parts: Collection[str] = tuple(PARTS),
     *,
     quick: bool = False,
@@ -177,7 +187,8 @@ def _notes(wanted: Sequence[str], done: Sequence[str], parts: Collection[str], t
         notes.append("The stability of output lengths needs a trace (--trace FILE) and is left out.")
     if any(part not in ("stability", "forecast") for part in done):
         notes.append(
-            "Simulated. In the controlled comparison time counts decode steps and prefill is free; the closed loop runs "
-            "on roofline models of A100s from public data sheets, with lengths fitted to what is known of ShareGPT-o1."
+            "Simulated. In the controlled comparison time counts decode steps and prefill is free; the closed loop "
+            "runs on roofline models of A100s from public data sheets, with lengths fitted to what is known of "
+            "ShareGPT-o1."
         )
     return notes
