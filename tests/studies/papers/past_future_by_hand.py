@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from headway.studies.papers.past_future.grid import (
     OVERCOMMITTED,
     PROFILES,
     QUICK,
-    SHIFTS,
+    TURNS,
     past_future,
+    shifting,
 )
 from headway.studies.papers.past_future.plan import PARTS, cells
 from headway.studies.papers.past_future.rows import FIGURES, LABELS, SCHEMA, Runs, labels
@@ -37,6 +39,7 @@ IDLE = {"d1": 58.0, "d2": 72.0}
 BEST = 95.0
 
 
+@cache
 def runs_by_hand() -> Runs:
     """Every cell of the quick study, with the figures that the paper's claims describe."""
     rows = []
@@ -113,8 +116,9 @@ def _said() -> dict[tuple[str, str], dict[str, Any]]:
         (20, "mean", 3),
     ):
         said[D1, past_future(0.05, lists=lists, aggregate=aggregate)] = {"steady_used": 91.0, "steady_events": events}
-    for (first, _, _), workload in SHIFTS.items():
-        said[workload, BASE] = {"steady_events": 8.0 if first == "d3" else 0.2}
+    for turn, events in zip(TURNS, (8.0, 0.2), strict=True):
+        for within in QUICK.within:
+            said[shifting(*turn, within), BASE] = {"steady_events": events}
     return said
 
 

@@ -20,18 +20,13 @@ of_every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: clai
 
 
 @cache
-def by_hand() -> Runs:
-    return runs_by_hand()
-
-
-@cache
 def shuffled(seed: int, within: tuple[str, ...]) -> Runs:
-    return permuted(by_hand(), seed, within=within)
+    return permuted(runs_by_hand(), seed, within=within)
 
 
 @of_every_claim
 def test_it_holds_where_runs_are_as_the_paper_says(claim: Claim[Runs]) -> None:
-    found = claim.finding(by_hand(), PARTS)
+    found = claim.finding(runs_by_hand(), PARTS)
     assert found.verdict == "holds", found.ours + found.why
 
 
@@ -40,7 +35,7 @@ def test_it_holds_where_runs_are_as_the_paper_says(claim: Claim[Runs]) -> None:
 def test_on_shuffled_runs_it_does_not(claim: Claim[Runs], within: tuple[str, ...]) -> None:
     """Settings of all runs change places, or the rules of each workload alone; one in ten may be chance."""
     if claim.needs == {"stability"}:
-        verdicts = [claim.finding(reordered(by_hand(), ORDERS.get(claim.name, "sorted")), PARTS).verdict]
+        verdicts = [claim.finding(reordered(runs_by_hand(), ORDERS.get(claim.name, "sorted")), PARTS).verdict]
     else:
         verdicts = [claim.finding(shuffled(seed, within), PARTS).verdict for seed in range(SHUFFLES)]
     assert verdicts.count("holds") <= SHUFFLES // 10 * (len(verdicts) > 1), verdicts
@@ -48,7 +43,7 @@ def test_on_shuffled_runs_it_does_not(claim: Claim[Runs], within: tuple[str, ...
 
 @of_every_claim
 def test_what_was_not_run_is_not_judged(claim: Claim[Runs]) -> None:
-    found = claim.finding(by_hand(), [part for part in PARTS if part not in claim.needs])
+    found = claim.finding(runs_by_hand(), [part for part in PARTS if part not in claim.needs])
     assert (found.verdict, found.ours) == ("not run", "")
 
 

@@ -13,11 +13,10 @@ from headway.studies.papers.past_future.grid import (
     LISTS,
     NEAREST,
     PROFILES,
-    RESERVES,
-    SHIFTS,
-    WINDOWS,
+    TURNS,
     WORKLOADS,
     past_future,
+    shifting,
     windowed,
 )
 from headway.studies.papers.past_future.judging import apart, listed, same
@@ -52,11 +51,11 @@ def _lists(runs: Runs) -> Judged:
 
 def _reserve(runs: Runs) -> Judged:
     used, events = (
-        [runs.get(name, D1, past_future(reserve)).mean for reserve in RESERVES] for name in ("used", "events")
+        [runs.get(name, D1, past_future(reserve)).mean for reserve in runs.size.reserves] for name in ("used", "events")
     )
     falls = [line == sorted(line, reverse=True) and line[0] > 1.05 * line[-1] for line in (used, events)]
     shown = ", ".join(
-        f"{reserve:.0%} {u:.1f} % / {e:.1f}" for reserve, u, e in zip(RESERVES, used, events, strict=True)
+        f"{reserve:.0%} {u:.1f} % / {e:.1f}" for reserve, u, e in zip(runs.size.reserves, used, events, strict=True)
     )
     return Judged(f"used / evictions in 100: {shown}", "", all_of(falls))
 
@@ -65,7 +64,7 @@ def _window(runs: Runs) -> Judged:
     parts: dict[str, bool] = {}
     for workload, name in ((D1, "D1"), (CONCAT, "four workloads in a row")):
         usual = [runs.get(figure, workload, BASE) for figure in ("steady_used", "steady_events")]
-        for window in WINDOWS:
+        for window in runs.size.windows:
             if window == 1000:
                 continue
             used, events = (runs.get(figure, workload, windowed(window)) for figure in ("steady_used", "steady_events"))
@@ -145,14 +144,18 @@ def _step_change(runs: Runs) -> Judged:
 
 def _sudden(runs: Runs) -> Judged:
     """Short answers that turn long within a window, against those that turn short."""
-    worse = {within: runs.get("steady_events", SHIFTS["d3", "d1", within], BASE) for within in (0, 1000)}
-    better = {within: runs.get("steady_events", SHIFTS["d1", "d3", within], BASE) for within in (0, 1000)}
+    longer, shorter = (
+        [runs.get("steady_events", shifting(*turn, within), BASE) for within in runs.size.within] for turn in TURNS
+    )
     usual = runs.get("steady_events", D1, BASE)
-    parts = [apart(worse[within], usual) and apart(worse[within], better[within]) for within in (0, 1000)]
+    parts = [apart(worse, usual) and apart(worse, better) for worse, better in zip(longer, shorter, strict=True)]
+    shown = ", ".join(
+        f"{f'within {within} requests' if within else 'at once'} {worse.text()} and {better.text()}"
+        for within, worse, better in zip(runs.size.within, longer, shorter, strict=True)
+    )
     return Judged(
-        f"answers turn longer {worse[0].text()} (at once), {worse[1000].text()} (within a window); shorter "
-        f"{better[0].text()}, {better[1000].text()}; no shift {usual.text()} evictions in 100",
-        worse[0].around(),
+        f"evictions in 100 where answers turn longer, and shorter: {shown}; no shift {usual.text()}",
+        longer[-1].around(),
         all_of(parts),
         "The paper leaves it open; a rule that looks back is misled where answers turn longer.",
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 from headway.core.engine import EngineProfile, preset
 from headway.policies.policy import Policy
-from headway.simulate.engine import STEADY_AFTER
 from headway.studies.cells import Cell
 from headway.studies.papers.past_future.grid import (
     AGGREGATES,
@@ -20,20 +20,20 @@ from headway.studies.papers.past_future.grid import (
     EVERY_STEP,
     LISTS,
     PROFILES,
-    RESERVES,
     SEEDINGS,
     SERVICE_RULES,
     SHIFT_RULES,
-    SHIFTS,
     SHORT,
+    SHORT_START,
     SWEEPS,
     TABLE,
     TABLE_D1,
-    WINDOWS,
+    TURNS,
     WORKLOADS,
     Size,
     overcommit,
     past_future,
+    shifting,
     watermark,
     windowed,
 )
@@ -60,16 +60,22 @@ def _effort(cell: Cell) -> float:
     return (5.0 if looks_ahead else 1.0) * (10.0 if cell.engine.name == EVERY_STEP else 1.0) + cell.watch_future
 
 
+@cache
+def _policy(memory: str) -> Policy:
+    return Policy.of("fcfs", memory)
+
+
 def _cell(workload: str, memory: str, seed: int, engine: EngineProfile | None = None, **others: object) -> Cell:
     # A source of its own: cells that share one are run one after the other, and these take seconds each.
-    return Cell(Source(workload), seed, Policy.of("fcfs", memory), engine or preset(ENGINE), **others)  # type: ignore[arg-type]
+    return Cell(Source(workload), seed, _policy(memory), engine or preset(ENGINE), **others)  # type: ignore[arg-type]
 
 
 def _table(size: Size) -> Iterator[Cell]:
     for workload in WORKLOADS:
-        seeds = size.seeds if workload == D1 else size.others
-        for memory, seed in product((*TABLE, *TABLE_D1) if workload == D1 else TABLE, range(seeds)):
-            yield _cell(workload, memory, seed, watch_future=True)
+        for memory in (*TABLE, *TABLE_D1) if workload == D1 else TABLE:
+            few = workload != D1 and memory.startswith(_FORECASTS)
+            for seed in range(size.others if few else size.seeds):
+                yield _cell(workload, memory, seed, watch_future=seed < size.watched)
 
 
 def _frontier(size: Size) -> Iterator[Cell]:
@@ -87,13 +93,13 @@ def _ablations(size: Size) -> Iterator[Cell]:
     for seed in range(size.ablated):
         for lists, aggregate in product(LISTS, AGGREGATES):
             yield _cell(D1, past_future(0.05, lists=lists, aggregate=aggregate), seed)
-        for reserve in RESERVES:
+        for reserve in size.reserves:
             yield _cell(D1, past_future(reserve), seed)
-        for window, workload in product(WINDOWS, (D1, CONCAT)):
+        for window, workload in product(size.windows, (D1, CONCAT)):
             yield _cell(workload, windowed(window), seed)
         every = replace(preset(ENGINE), name=EVERY_STEP, admission_interval=1)
         for engine in (preset(ENGINE), every):
-            yield _cell(SHORT, BASE, seed, engine, steady_after=STEADY_AFTER // 2)
+            yield _cell(SHORT, BASE, seed, engine, steady_after=SHORT_START)
 
 
 def _start(size: Size) -> Iterator[Cell]:
@@ -104,9 +110,11 @@ def _start(size: Size) -> Iterator[Cell]:
 
 def _shift(size: Size) -> Iterator[Cell]:
     for seed in range(size.ablated):
-        for workload in (CONCAT, *SHIFTS.values()):
-            for memory in SHIFT_RULES:
-                yield _cell(workload, memory, seed)
+        shifts = [shifting(before, after, within) for before, after in TURNS for within in size.within]
+        for workload, memory in product((CONCAT, *shifts), SHIFT_RULES):
+            yield _cell(workload, memory, seed)
+        for within in size.within:
+            yield _cell(shifting(*TURNS[0], within), windowed(200), seed)
         for workload in WORKLOADS:
             yield _cell(workload, BASE, seed)
 

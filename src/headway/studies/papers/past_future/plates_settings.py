@@ -14,13 +14,12 @@ from headway.studies.papers.past_future.grid import (
     ENGINE,
     EVERY_STEP,
     LISTS,
-    RESERVES,
     SEEDINGS,
-    SHIFT_RULES,
-    SHIFTS,
     SHORT,
-    WINDOWS,
+    TURNS,
     past_future,
+    shifting,
+    watermark,
     windowed,
 )
 from headway.studies.papers.past_future.plates import EVENTS, USED, listing, marks
@@ -34,20 +33,20 @@ _WHOLE_RUNS = "Of whole runs, start-up included. Means over seeds; ± is half th
 def settings(runs: Runs) -> Part:
     """Return what each of Past-Future's settings does."""
     lists = [(count, aggregate) for count in LISTS for aggregate in AGGREGATES]
-    windows = [(window, workload) for window in WINDOWS for workload in (D1, CONCAT)]
+    windows = [(window, workload) for window in runs.size.windows for workload in (D1, CONCAT)]
     usual = {D1: "D1", CONCAT: "four workloads in a row"}
     entries: list[tuple[dict[str, object], str, str, str]] = [
         *(
             (_setting(f"{count} lists, {aggregate}"), D1, past_future(0.05, lists=count, aggregate=aggregate), ENGINE)
             for count, aggregate in lists
         ),
-        *((_setting(f"reserve {reserve:.0%}"), D1, past_future(reserve), ENGINE) for reserve in RESERVES),
+        *((_setting(f"reserve {reserve:.0%}"), D1, past_future(reserve), ENGINE) for reserve in runs.size.reserves),
         *(
             (_setting(f"window {window}", usual[workload]), workload, windowed(window), ENGINE)
             for window, workload in windows
         ),
-        (_setting("a round every 10 steps", "D1, 1000 requests"), SHORT, BASE, ENGINE),
-        (_setting("a round every step", "D1, 1000 requests"), SHORT, BASE, EVERY_STEP),
+        (_setting("a round every 10 steps", "D1, 600 requests"), SHORT, BASE, ENGINE),
+        (_setting("a round every step", "D1, 600 requests"), SHORT, BASE, EVERY_STEP),
     ]
     by_list = marks(
         [{"lists": str(count), "peaks": f"their {_AGGREGATES[aggregate]}"} for count, aggregate in lists],
@@ -63,8 +62,12 @@ def settings(runs: Runs) -> Part:
         "events",
     )
     by_reserve = marks(
-        [{"reserve": reserve * 100, "part": part} for reserve in RESERVES for part in _PARTS],
-        [runs.get(f"{prefix}events", D1, past_future(reserve)) for reserve in RESERVES for prefix in _PARTS.values()],
+        [{"reserve": reserve * 100, "part": part} for reserve in runs.size.reserves for part in _PARTS],
+        [
+            runs.get(f"{prefix}events", D1, past_future(reserve))
+            for reserve in runs.size.reserves
+            for prefix in _PARTS.values()
+        ],
         "events",
     )
     events = Axis("events", EVENTS, zero=True)
@@ -184,22 +187,24 @@ def _seeding(length: int | None, count: int) -> str:
 def shifts(runs: Runs) -> Part:
     """Return what becomes of the rules where traffic changes."""
     names = {CONCAT: "D1, D2, D3, o1-like in a row"} | {
-        workload: f"{first.upper()} to {second.upper()}{f' within {within}' if within else ' at once'}"
-        for (first, second, within), workload in SHIFTS.items()
+        shifting(before, after, within): f"{before.upper()} to {after.upper()}, "
+        + (f"within {within}" if within else "at once")
+        for before, after in TURNS
+        for within in runs.size.within
     }
     listed = {
-        "oracle": SHIFT_RULES[0],
         "conservative": CONSERVATIVE,
-        "watermark 90 %": SHIFT_RULES[2],
+        "watermark 90 %": watermark(0.9),
         "past-future 5 %": BASE,
         "past-future 5 %, window 200": windowed(200),
     }
-    entries: list[tuple[dict[str, object], str, str, str]] = [
-        ({"workload": names[workload], "rule": rule}, workload, memory, ENGINE)
-        for workload in names
-        for rule, memory in listed.items()
+    places = [
+        (workload, rule) for workload in names for rule, memory in listed.items() if runs.rows(workload, memory).height
     ]
-    bars = [(workload, rule) for workload in SHIFTS.values() for rule in list(listed)[2:]]
+    entries: list[tuple[dict[str, object], str, str, str]] = [
+        ({"workload": names[workload], "rule": rule}, workload, listed[rule], ENGINE) for workload, rule in places
+    ]
+    bars = [(workload, rule) for workload, rule in places if workload != CONCAT and rule != "conservative"]
     data = marks(
         [{"workload": names[workload], "rule": rule} for workload, rule in bars],
         [runs.get("steady_events", workload, listed[rule]) for workload, rule in bars],
