@@ -54,11 +54,12 @@ def heaviest(runs: Runs) -> list[Load]:
 def _highest(runs: Runs) -> Judged:
     """Whether it has more at every load that tells, against each of the others."""
     telling = [load for load in loads(runs) if load.tells]
+    everywhere = {load.name for load in telling} == set(PROFILES)
     parts: list[bool] = []
     level: dict[str, bool] = {}
     for memory in OTHERS:
         more = [apart(load.get("goodput", NEAREST), load.get("goodput", memory)) for load in telling]
-        parts.append(bool(more) and all(more))
+        parts.append(everywhere and all(more))
         level[memory.partition("(")[0]] = parts[-1]
     shown = "; ".join(
         f"{load.name}, {load.clients} clients: "

@@ -17,6 +17,7 @@ from headway.studies.papers.past_future.grid import (
     WORKLOADS,
     past_future,
     shifting,
+    watermark,
     windowed,
 )
 from headway.studies.papers.past_future.judging import apart, listed, same
@@ -129,14 +130,15 @@ def _step_change(runs: Runs) -> Judged:
     together = [runs.get(name, CONCAT, BASE) for name in ("used", "events")]
     alone = [sum(runs.get(name, one, BASE).mean for one in WORKLOADS) / len(WORKLOADS) for name in ("used", "events")]
     idle = runs.get("used", CONCAT, CONSERVATIVE)
+    thrown = runs.get("events", CONCAT, watermark(0.9))
     parts = [
         together[1].mean <= 2 * alone[1] + 0.5,
         abs(together[0].mean - alone[0]) < 3,
-        apart(together[0], idle),
+        apart(together[0], idle) and apart(thrown, together[1]),
     ]
     return Judged(
         f"{together[0].text(' %')} and {together[1].text()} evictions in 100; each alone, in the mean, "
-        f"{alone[0]:.1f} % and {alone[1]:.1f}",
+        f"{alone[0]:.1f} % and {alone[1]:.1f}; the watermark at 90 % {thrown.text()}",
         f"{together[0].around()}; {together[1].around()}",
         all_of(parts),
     )
