@@ -11,7 +11,7 @@ import typer
 from headway.cli.console import interruptible, progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import OutOption, QuickOption, deliver, read_folder, read_only
+from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only
 from headway.core.errors import InvalidInput
 from headway.studies.papers.quota_based_aging import FULL, PARTS, QUICK, reproduce
 from headway.workload import Trace, open_trace
@@ -43,6 +43,7 @@ def qba(
             parts,
             seeds=range(QUICK if quick else FULL),
             trace=opened,
+            keep=folder / KEPT,
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
         )

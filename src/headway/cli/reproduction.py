@@ -16,6 +16,8 @@ from headway.core.errors import InvalidInput, nearest
 from headway.measure.reproduction import Reproduction
 
 FINDINGS = "findings.json"
+KEPT = "cells"
+"""Folder of finished runs, in that of the results."""
 
 OutOption = Annotated[
     str | None,
@@ -47,7 +49,8 @@ def read_folder(text: str | None, paper: str) -> Path:
         raise InvalidInput(f"--out {path}: the folder {path.parent} does not exist; make it first")
     if not os.access(above, os.W_OK):
         raise InvalidInput(f"--out {path}: cannot be written; permission denied")
-    if path.is_dir() and any(path.iterdir()) and _paper_in(path) != paper:
+    held = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
+    if held - {KEPT} and _paper_in(path) != paper:
         raise InvalidInput(
             f"--out {path}: holds other files; expected a new or empty folder, or one that "
             f"'headway reproduce {paper}' wrote"

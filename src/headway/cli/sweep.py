@@ -29,6 +29,7 @@ from headway.studies.sweep_cost import cost_of
 
 MOST_WORKERS = 1024
 SHOWN = 8
+RESUMES = "interrupted: what is finished is kept, and the same command goes on"
 
 
 def sweep(
@@ -67,7 +68,10 @@ def sweep(
         )
     processes = None if workers is None else whole("--workers", workers, 1, MOST_WORKERS)
     where = None if folder is None else _folder(folder)
-    with interruptible(), own_orders(policies_of(given), path.parent):
+    with (
+        interruptible(RESUMES),
+        own_orders(policies_of(given), path.parent),
+    ):
         plan = plan_of(given, str(path), path.parent)
         if check:
             _check(plan, where, processes or os.cpu_count() or 1)
@@ -130,7 +134,7 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
         notes=tuple(notes),
     )
     for warning in swept.warnings:
-        err.print(f"headway: {warning}", markup=False)
+        fail(warning)
     if target is not None:
         write_json(overview.to_dict(), target)
     if target != STANDARD_OUTPUT:
@@ -140,7 +144,7 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
         for note in notes:
             out.print(Text(f"- {note}", style="dim"))
     if finished:
-        err.print(f"{finished:,} cells, {swept.computed:,} computed now: {swept.results}", markup=False)
+        err.print(f"{finished:,} cells, {swept.computed:,} computed now: {swept.results}", markup=False, soft_wrap=True)
     if target is not None and target != STANDARD_OUTPUT:
         err.print(f"wrote {target}", markup=False)
     if swept.interrupted:

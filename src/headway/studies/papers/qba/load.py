@@ -81,7 +81,7 @@ def _between(runs: Runs) -> Judged:
 def _psf_inflates(runs: Runs) -> Judged:
     """PSF's P99 is the highest by far at every load, and its distance grows from the lowest load to the highest."""
     held = {
-        _called(rate): all(runs.far_below(other, Point("psf", rate), "p99") for other in (fcfs, aa, qba))
+        _called(rate): all(runs.far_above(Point("psf", rate), other, "p99") for other in (fcfs, aa, qba))
         for rate in LOADS
         for fcfs, _, aa, qba in (_at(rate),)
     }
@@ -108,8 +108,7 @@ def _better_trade(runs: Runs) -> Judged:
     held: dict[str, bool] = {}
     for rate in CONGESTED:
         *_, aa, qba = _at(rate)
-        saved = 1 - runs.mean(qba, "mean") / runs.mean(aa, "mean")
-        cost = runs.mean(qba, "p99") / runs.mean(aa, "p99") - 1
+        saved, cost = 1 - runs.ratio(qba, aa, "mean").value, runs.ratio(qba, aa, "p99").value - 1
         held[_called(rate)] = runs.below(qba, aa, "mean") and saved > cost
     mean, tail = runs.ratio(QBA, AA, "mean"), runs.ratio(QBA, AA, "p99")
     ours = f"at 32/s {(mean.value - 1) * 100:+.0f} % mean, {(tail.value - 1) * 100:+.0f} % P99 against AA"
@@ -131,7 +130,7 @@ def _starvation(runs: Runs) -> Judged:
 
 def _psf_defers(runs: Runs) -> Judged:
     parts = {
-        "true-long P99 far above FCFS's": runs.far_below(FCFS, PSF, "long"),
+        "true-long P99 far above FCFS's": runs.far_above(PSF, FCFS, "long"),
         "mean wait below FCFS's": runs.below(PSF, FCFS, "mean"),
         "true-short P99 below FCFS's": runs.below(PSF, FCFS, "short"),
     }

@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headway.measure.findings import Judged, Verdict, all_of
+from headway.measure.flat import without_itl
 from headway.measure.intervals import Interval, mean_interval, student_t
+from headway.measure.record import RunRecord
+from headway.measure.sla import Sla
 from headway.studies.cells import Row
 from headway.studies.papers.qba.grid import Point
 
@@ -32,6 +35,13 @@ FIGURES: dict[Name, str] = {
 }
 """Name of a figure here → its path in a run's figures. "short" and "long" are P99 waits of the true classes."""
 
+
+def waits(record: RunRecord, sla: Sla | None = None) -> Row:
+    """Return the `FIGURES` of a run, by their path: what is kept of it."""
+    found = without_itl(record, sla)
+    return {path: found.get(path) for path in FIGURES.values()}
+
+
 CLOSE = 0.10
 """As much may two figures differ that are said to be close, flat or stable: a share of their mean."""
 
@@ -39,6 +49,8 @@ FAR = 0.25
 """As much must figures differ at least that are said to differ sharply, severely or substantially."""
 
 PAPER_SEEDS = 100
+ROUNDED = 0.005
+"""Half a unit of the last digit of what the paper reports, in seconds and as a share."""
 _SLACK = 1.5  # times the combined interval: what a reported figure may differ by
 
 
@@ -113,9 +125,18 @@ class Runs:
         """Whether a is lower than b by more than chance, and by at least a quarter."""
         return self.below(a, b, figure) and self.mean(a, figure) <= (1 - FAR) * self.mean(b, figure)
 
+    def far_above(self, a: Point, b: Point, figure: Name) -> bool:
+        """Whether a is higher than b by more than chance, and by at least a quarter."""
+        return self.below(b, a, figure) and self.mean(a, figure) >= (1 + FAR) * self.mean(b, figure)
+
     def ratio(self, a: Point, b: Point, figure: Name) -> Estimate:
         """Return a over b."""
         return ratio_of(self.of_seeds(a, figure), self.of_seeds(b, figure))
+
+    def apart(self, a: Point, b: Point, figure: Name) -> float:
+        """Return by which share a differs from b in the mean."""
+        below = self.mean(b, figure)
+        return abs(self.mean(a, figure) / below - 1) if below else math.inf
 
     def share_kept(self, point: Point, figure: Name = "mean") -> Estimate:
         """Return which share of PSF's gain over FCFS a point keeps, under the same load."""
@@ -154,6 +175,11 @@ def flat(values: Sequence[float]) -> bool:
     return all(abs(value - middle) <= CLOSE * abs(middle) for value in values)
 
 
+def spread_of(values: Sequence[float]) -> float:
+    """Return by which share the largest figure exceeds the smallest."""
+    return max(values) / min(values) - 1 if min(values) else math.inf
+
+
 def falling(runs: Runs, points: Sequence[Point], figure: Name) -> bool:
     """Whether a figure falls from each point to the next in the mean, and from the first to the last beyond chance."""
     means = [runs.mean(point, figure) for point in points]
@@ -162,12 +188,14 @@ def falling(runs: Runs, points: Sequence[Point], figure: Name) -> bool:
 
 
 def agrees(found: Estimate, reported: float, seeds: int) -> bool:
-    """Whether a figure lies within 1.5 times the combined interval of a reported one.
+    """Whether a figure lies within 1.5 times the combined interval of a reported one, which is rounded to 0.01.
 
     The paper gives no interval: its mean over 100 seeds is taken to have the same scatter as ours.
     """
     theirs = found.half * math.sqrt(seeds / PAPER_SEEDS)
-    return math.isfinite(found.half) and abs(found.value - reported) <= _SLACK * math.hypot(found.half, theirs)
+    return (
+        math.isfinite(found.half) and abs(found.value - reported) <= _SLACK * math.hypot(found.half, theirs) + ROUNDED
+    )
 
 
 def as_reported(point: Point, figure: Name, reported: float) -> Callable[[Runs], Judged]:
