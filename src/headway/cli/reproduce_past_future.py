@@ -11,7 +11,7 @@ import typer
 from headway.cli.console import interruptible, progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import OutOption, QuickOption, deliver, read_folder, read_only
+from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only
 from headway.studies.papers.past_future.plan import PARTS
 from headway.studies.papers.past_future.study import reproduce
 from headway.workload import read_trace
@@ -43,6 +43,7 @@ def past_future(
             parts,
             quick=quick,
             trace=opened,
+            keep=folder / KEPT,
             command=shlex.join(["headway", *sys.argv[1:]]),
             progress=progress,
         )

@@ -66,7 +66,6 @@ def _policy(memory: str) -> Policy:
 
 
 def _cell(workload: str, memory: str, seed: int, engine: EngineProfile | None = None, **others: object) -> Cell:
-    # A source of its own: cells that share one are run one after the other, and these take seconds each.
     return Cell(Source(workload), seed, _policy(memory), engine or preset(ENGINE), **others)  # type: ignore[arg-type]
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from headway.core.errors import InvalidInput
 from headway.measure.findings import Claim, Finding
 from headway.measure.reproduction import Part, Reproduction
 from headway.measure.stability import stability
 from headway.studies.cells import Cell, Row, run_cells
+from headway.studies.kept import run_kept
 from headway.studies.papers.past_future import claims_frontier, claims_lengths, claims_service, claims_settings
 from headway.studies.papers.past_future import claims_table as table
 from headway.studies.papers.past_future.forecast import forecast
@@ -100,6 +102,7 @@ def reproduce(
     trace: Trace | None = None,
     size: Size | None = None,
     workers: int | None = None,
+    keep: Path | None = None,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Reproduction:
@@ -111,6 +114,7 @@ def reproduce(
         trace: whose output lengths are looked at.
         size: how much is run, instead of what `quick` says.
         workers: processes; by default one a core.
+        keep: a folder for finished runs, so that an interrupted study goes on; None keeps none.
         command: what repeats this study, for the report.
         progress: told now and then the share that is done, in 0..1.
 
@@ -118,23 +122,28 @@ def reproduce(
         Findings, figures and tables; after Ctrl-C those of the parts that are complete, marked as partial.
 
     Raises:
-        InvalidInput: the trace is too short.
+        InvalidInput: the trace is too short, or none is given where only its part is asked for.
         KeyboardInterrupt: interrupted before any part was complete.
     """
     size = size or (QUICK if quick else FULL)
     wanted = [part for part in PARTS if part in parts and (part != "stability" or trace is not None)]
+    if not wanted:
+        raise InvalidInput("stability alone needs a trace: give one with --trace FILE")
     if trace is not None and len(trace) < SHORTEST_TRACE:
         raise InvalidInput(
             f"trace '{trace.name}' has {len(trace)} requests; windows of a thousand need {SHORTEST_TRACE:,} at least"
         )
-    rows, interrupted = _run(cells(size, wanted), workers, progress)
-    ran = set(rows.select(LABELS).iter_rows())
+    planned = cells(size, wanted)
+    run = _run if keep is None else partial(run_kept, folder=keep)
+    rows, complete = run(planned, workers=workers, progress=progress)
+    frame = frame_of(planned, rows)
+    ran = set(frame.select(LABELS).iter_rows())
     done = [part for part in wanted if all(labels(cell) in ran for cell in cells(size, [part]))]
-    if interrupted and not done:
+    if not complete and not done:
         raise KeyboardInterrupt
     runs = Runs(
         size,
-        rows,
+        frame,
         forecast(range(size.seeds) if "forecast" in done else ()),
         stability(trace.frame["output_tokens"].to_numpy()) if trace is not None and "stability" in done else None,
     )
@@ -144,27 +153,26 @@ def reproduce(
         _settings(size, done, trace, command),
         (*(claim.finding(runs, done) for claim in CLAIMS), *OUTSIDE),
         tuple(DRAWN[part](runs) for part in done),
-        partial=interrupted,
+        partial=not complete,
         notes=tuple(_notes(wanted, done, parts, trace)),
     )
 
 
 def _run(
     planned: Sequence[Cell], workers: int | None, progress: Callable[[float], None] | None
-) -> tuple[pl.DataFrame, bool]:
-    """Return the rows of what was run, and whether Ctrl-C left something out."""
+) -> tuple[dict[int, Row], bool]:
+    """Return the rows of what was run by its place, and whether that is all."""
     rows: dict[int, Row] = {}
-    interrupted = False
     try:
-        if planned:
-            run_cells(planned, workers=workers, progress=progress, each=rows.__setitem__)
+        run_cells(planned, workers=workers, progress=progress, each=rows.__setitem__)
     except KeyboardInterrupt:
-        interrupted = True
-    return frame_of(planned, rows), interrupted
+        return rows, False
+    return rows, True
 
 
 def _settings(size: Size, done: Sequence[str], trace: Trace | None, command: str | None) -> dict[str, Any]:
     return {
+        "headway": version("headway"),
         "command": command,
         "parts": list(done),
         "engine": ENGINE,
@@ -182,7 +190,7 @@ def _settings(size: Size, done: Sequence[str], trace: Trace | None, command: str
 def _notes(wanted: Sequence[str], done: Sequence[str], parts: Collection[str], trace: Trace | None) -> list[str]:
     notes: list[str] = []
     if missing := [part for part in wanted if part not in done]:
-        notes.append(f"Interrupted: {', '.join(missing)} not complete, and left out.")
+        notes.append(f"Interrupted: {', '.join(missing)} not complete, and left out. Try again to go on.")
     if "stability" in parts and trace is None:
         notes.append("The stability of output lengths needs a trace (--trace FILE) and is left out.")
     if any(part not in ("stability", "forecast") for part in done):
