@@ -30,7 +30,9 @@ from headway.studies.papers.past_future.grid import (
     FULL,
     NEAREST,
     ORACLE,
+    SWEEPS,
     past_future,
+    watermark,
 )
 from headway.studies.papers.past_future.rows import Runs, frame_of
 from headway.studies.source import Source
@@ -105,19 +107,14 @@ def test_start_up_costs_most_of_the_evictions() -> None:
     assert found.get("steady_events", D1, BASE).mean < found.get("events", D1, BASE).mean
 
 
-# Knobs whose uses cover the ranges of the claim, and the uses where the rules converge; seeds.
-KNOBS = {
-    "d1": ((0.12, 0.09, 0.07, 0.05, 0.04, 0.03, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
-    "d2": ((0.1, 0.07, 0.05, 0.04, 0.03, 0.015, 0.0), (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), 10),
-    "d3": ((0.1, 0.08, 0.06, 0.04, 0.02, 0.0), (0.88, 0.9, 0.92, 0.94, 0.96, 0.98), 5),
-}
+SEEDS = {"d1": 10, "d2": 10, "d3": 5}
 
 
 @cache
 def settled(name: str) -> Frontier:
-    reserves, levels, seeds = KNOBS[name]
-    rules = [f"past-future(reserve={value})" for value in reserves] + [f"watermark(level={value})" for value in levels]
-    return frontier(f"{name}(n=5000)", rules, ENGINE, steady_after=2000, seeds=range(seeds))
+    sweep = SWEEPS[name.upper()]
+    rules = [f"past-future(reserve={value})" for value in sweep.reserves] + [*map(watermark, sweep.levels)]
+    return frontier(FULL.sweep(name.upper()), rules, ENGINE, steady_after=FULL.start_up, seeds=range(SEEDS[name]))
 
 
 def times_fewer(name: str, per_cent: int) -> float:
