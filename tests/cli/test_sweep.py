@@ -79,7 +79,7 @@ def test_check_counts_and_runs_nothing(headway: Headway, file: Path):
     lines = result.out.splitlines()
     assert lines[:5] == [
         "16 cells",
-        "  rate: 20.0, 40.0",
+        "  rate: 20, 40",
         "  engine: qba-paper, a100-llama3-8b",
         "  policy: fcfs, shortest-work",
         "  seed: 0, 1",
@@ -92,7 +92,7 @@ def test_check_says_what_is_there(headway: Headway, file: Path, swept: None):
     file.write_text(SWEEP.replace("[20, 40]", f"{list(range(20, 41, 2))}"))
     result = headway("sweep", file, "--check", "--out", "out")
     assert result.out.startswith("88 cells, of which 16 are finished in out\n")
-    assert "  rate: 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0 and 3 more\n" in result.out
+    assert "  rate: 20, 22, 24, 26, 28, 30, 32, 34 and 3 more\n" in result.out
     assert "4,320 requests to run" in result.out
     done = headway("sweep", file, "--out", "out", "--workers", 1)
     assert done.err == "88 cells, 72 computed now: out/results.parquet\n"
@@ -134,10 +134,8 @@ def test_a_damaged_part_is_one_line_and_run_again(headway: Headway, file: Path, 
     results.write_bytes(results.read_bytes()[:1000])
     result = headway("sweep", file, "--out", "out", "--workers", 1)
     assert result.status == 0
-    assert result.err.splitlines() == [
-        f"headway: out/results.parquet is damaged: it is now called {results.name}.damaged, and its cells are run again",
-        "16 cells, 16 computed now: out/results.parquet",
-    ]
+    told = f"{results} is damaged: it is now called {results.name}.damaged, and its cells are run again"
+    assert result.err == f"headway: {told}\n16 cells, 16 computed now: {results}\n"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_killed_again_and_again_it_loses_and_repeats_nothing(folder: Path, undis
     kept: dict[str, float] = {}
     kills = 0
     while len(kept) < CELLS - 3:
-        wanted = len(kept) + chance.randint(0, 7)
+        wanted = len(kept) + chance.randint(0, 10)
         process = start("sweep", "sweep.toml", "--out", "out", "--workers", "2", start_new_session=True)
         with process:
             until(lambda: len(finished_keys(out)) >= wanted or process.poll() is not None)  # noqa: B023
@@ -103,9 +103,10 @@ def test_killed_again_and_again_it_loses_and_repeats_nothing(folder: Path, undis
 
 def test_two_at_once_do_not_mix(folder: Path, undisturbed: pl.DataFrame):
     with start("sweep", "sweep.toml", "--out", "out", "--workers", "1") as first:
-        until((folder / "out" / PARTS).exists)
         until(lambda: len(finished_keys(folder / "out")) > 0)
+        first.send_signal(signal.SIGSTOP)  # so that it cannot come to its end meanwhile
         status, out, err = run("sweep", "sweep.toml", "--out", "out")
+        first.send_signal(signal.SIGCONT)
         assert (status, out) == (2, "")
         assert err == "headway: out: another sweep writes there; wait for it, or choose another folder\n"
         first.communicate(timeout=DEADLINE)
@@ -163,9 +164,7 @@ def test_a_disk_that_is_full_is_one_line(folder: Path):
     (folder / "sweep.toml").write_text('workload = "qba-paper(n=50)"\npolicy = "fcfs"\n')
     command = 'ulimit -f 1; exec "$0" "$@"'
     entry = [*HEADWAY, "sweep", "sweep.toml", "--out", "out", "--workers", "1"]
-    done = subprocess.run(
-        ["bash", "-c", command, *entry], capture_output=True, text=True, timeout=DEADLINE, check=False
-    )
+    done = subprocess.run(["/bin/sh", "-c", command, *entry], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("headway: cannot write out/parts/")

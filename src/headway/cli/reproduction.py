@@ -71,6 +71,13 @@ def read_only(text: str | None, parts: tuple[str, ...]) -> tuple[str, ...]:
     return (text,)
 
 
+def kept_line(folder: Path) -> str:
+    """Return what Ctrl-C is answered with before there is anything to show."""
+    return (
+        f"interrupted before there was anything to show; finished runs are kept in {folder / KEPT}, try again to go on"
+    )
+
+
 def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:
     """Write everything, and print the findings unless the JSON goes to standard output.
 

@@ -102,7 +102,7 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
         values = list(dict.fromkeys(planned.settings[name] for planned in plan.cells))
         if len(values) > 1:
             more = f" and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
-            out.print(Text(f"  {name}: {', '.join(map(str, values[:SHOWN]))}{more}"))
+            out.print(Text(f"  {name}: {', '.join(map(_value, values[:SHOWN]))}{more}"))
     for note in plan.notes:
         out.print(Text(f"- {note}", style="dim"))
     cost = cost_of(missing)
@@ -110,6 +110,10 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
         f"{cost.requests:,} requests to run; roughly {duration_text(max(1.0, cost.seconds / processes))} "
         f"on {processes} {'process' if processes == 1 else 'processes'}"
     )
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:

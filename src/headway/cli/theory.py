@@ -170,7 +170,7 @@ def theory(
 def _refuse(given: dict[str, Any], why: str) -> None:
     for option, value in given.items():
         if value is not None:
-            raise InvalidInput(f"{option} {value}: {why}")
+            raise InvalidInput(f"{option} {value:g}: {why}" if isinstance(value, float) else f"{option} {value}: {why}")
 
 
 def _traffic(rate: float | None, numbers: dict[str, float | None]) -> Queue | TwoClasses:

@@ -75,14 +75,18 @@ def policy_colour(comparison: Comparison, symbol: Literal["stroke", "square", "n
     return alt.Color("policy:N").scale(scale).legend(shown)
 
 
-def legend(symbol: Literal["stroke", "square"], names: Sequence[str]) -> alt.Legend:
-    """Return a legend above the chart, of all names, in as many columns as fit the narrowest place of a chart."""
+def legend(symbol: Literal["stroke", "square"], names: Sequence[str], ink: str | None = None) -> alt.Legend:
+    """Return a legend above the chart, of all names, in as many columns as fit the narrowest place of a chart.
+
+    Its symbols have the colours of what they stand for; `ink` is for those that stand for something else.
+    """
     longest = max((len(line) for name in names for line in lines(name)), default=0)
     columns = max(1, min(len(names), int(_PLACE // (longest * _CHARACTER + _SYMBOL))))
     return alt.Legend(
         orient="top",
         title=None,
         symbolType=symbol,
+        symbolStrokeColor=ink or alt.Undefined,
         symbolOpacity=1,
         columns=columns,
         symbolLimit=0,

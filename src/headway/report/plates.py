@@ -140,7 +140,7 @@ def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> al
     if plate.dash and line:
         kinds = _names(rows, "dash")
         dashes = alt.Scale(domain=kinds, range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(kinds))])
-        shown = legend("stroke", kinds) if len(kinds) > 1 else None
+        shown = legend("stroke", kinds, _INK) if len(kinds) > 1 else None
         chart = chart.encode(strokeDash=alt.StrokeDash("dash:N").scale(dashes).legend(shown))
     return chart
 

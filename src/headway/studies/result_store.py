@@ -22,7 +22,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock, Timeout
 from polars.exceptions import PanicException, PolarsError
 
 from headway.core.errors import InvalidInput
@@ -159,6 +158,8 @@ def open_store(folder: Path) -> Iterator[ResultStore]:
     Raises:
         InvalidInput: it cannot be written, another process has it open, or it holds results of something else.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - it takes time that other commands need not pay
+
     try:
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK, timeout=0):

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from headway.studies.papers.qba.grid import LOADS, PARTS, Point, all_points
+from headway.studies.papers.qba.measures import FIGURES, Name
 from headway.studies.papers.qba.model import Modelled
-from headway.studies.papers.qba.runs import FIGURES, Floats, Name, Runs
+from headway.studies.papers.qba.runs import Floats, Runs
 from headway.studies.papers.qba.windows import Windows
 
 SEEDS = 100

@@ -29,9 +29,10 @@ from headway.studies.papers.qba.grid import (
     all_points,
     cells_of,
 )
-from headway.studies.papers.qba.model import Modelled, calibrated, with_residence
+from headway.studies.papers.qba.measures import waits, with_residence
+from headway.studies.papers.qba.model import Modelled, calibrated
 from headway.studies.papers.qba.plates import errors_part, load_part, sensitivity_part, windows_part
-from headway.studies.papers.qba.runs import Runs, waits
+from headway.studies.papers.qba.runs import Runs
 from headway.studies.papers.qba.windows import Windows, window_cells, window_sources, windows_of
 from headway.workload.trace import Trace
 
@@ -166,7 +167,7 @@ def _notes(parts: Sequence[str], trace: Trace | None, *, complete: bool, done: i
     if WINDOWS in parts and trace is None:
         notes.append(_NO_TRACE)
     if not complete:
-        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these.")
+        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these. Try again to go on.")
     elif done and done < FULL:
         notes.append(
             f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from headway.measure.findings import Claim, Judged
 from headway.studies.papers.qba.grid import ERRORS, Point, with_errors
+from headway.studies.papers.qba.measures import Name
 from headway.studies.papers.qba.runs import (
     CLOSE,
     FAR,
     Estimate,
-    Name,
     Runs,
     agrees,
     as_reported,

@@ -6,16 +6,8 @@ from collections.abc import Callable
 
 from headway.measure.findings import Claim, Judged
 from headway.studies.papers.qba.grid import LOADS, REFERENCE, Point
-from headway.studies.papers.qba.runs import (
-    FAR,
-    Name,
-    Runs,
-    as_reported,
-    close,
-    everywhere,
-    in_parts,
-    judged_figure,
-)
+from headway.studies.papers.qba.measures import Name
+from headway.studies.papers.qba.runs import FAR, Runs, as_reported, close, everywhere, in_parts, judged_figure
 
 LOW = tuple(rate for rate in LOADS if rate < 29)
 """What is taken for low load; above is moderate, and from 35 on high."""

@@ -8,22 +8,14 @@ from dataclasses import dataclass
 
 from headway.core.engine import preset
 from headway.measure.findings import Claim, Judged
-from headway.measure.record import RunRecord
-from headway.measure.residence import residence_figures
-from headway.measure.sla import Sla
 from headway.studies.cells import Row
 from headway.studies.papers.qba.grid import CALIBRATED, ENGINE, LOADS, POLICIES, PROMOTED, Point
-from headway.studies.papers.qba.runs import Runs, close, everywhere, in_parts, waits
+from headway.studies.papers.qba.measures import PREFIX
+from headway.studies.papers.qba.runs import Runs, close, everywhere, in_parts
 from headway.studies.theory import Calibration, calibrate
 
-PREFIX = "residence."
 MOST_APART = 0.5
 """QBA is lower than AA "over most of the range" at more than this share of the loads."""
-
-
-def with_residence(record: RunRecord, sla: Sla | None = None) -> Row:
-    """Return the figures of a run, and those that the model is calibrated by under `residence.`."""
-    return waits(record, sla) | {f"{PREFIX}{name}": value for name, value in residence_figures(record).items()}
 
 
 def calibrated(points: Sequence[Point], rows: Mapping[int, Row], seeds: int) -> Calibration:

@@ -10,8 +10,9 @@ import polars as pl
 from headway.measure.reproduction import Axis, Part, Plate, Sheet
 from headway.studies.papers.qba.errors import ls, sl
 from headway.studies.papers.qba.grid import ERRORS, LEVELS, LOADS, POLICIES, QUOTAS, Point
+from headway.studies.papers.qba.measures import Name
 from headway.studies.papers.qba.model import Modelled
-from headway.studies.papers.qba.runs import Name, Runs
+from headway.studies.papers.qba.runs import Runs
 from headway.studies.papers.qba.windows import Windows
 
 _BANDS = "Bands are 95 % intervals of the mean over {seeds} seeds, which are the same for every policy."

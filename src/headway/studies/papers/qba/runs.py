@@ -6,41 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from headway.measure.findings import Judged, Verdict, all_of
-from headway.measure.flat import without_itl
 from headway.measure.intervals import Interval, mean_interval, student_t
-from headway.measure.record import RunRecord
-from headway.measure.sla import Sla
 from headway.studies.cells import Row
 from headway.studies.papers.qba.grid import Point
+from headway.studies.papers.qba.measures import FIGURES, Name
 
 Floats = npt.NDArray[np.float64]
-Name = Literal["mean", "p99", "short", "long", "ttft", "ttft p99", "throughput", "batch", "oom"]
-
-FIGURES: dict[Name, str] = {
-    "mean": "wait.mean",
-    "p99": "wait.p99",
-    "short": "classes.short.wait.p99",
-    "long": "classes.long.wait.p99",
-    "ttft": "ttft.mean",
-    "ttft p99": "ttft.p99",
-    "throughput": "throughput_tokens_per_s",
-    "batch": "batch_use",
-    "oom": "kv.oom_events",
-}
-"""Name of a figure here → its path in a run's figures. "short" and "long" are P99 waits of the true classes."""
-
-
-def waits(record: RunRecord, sla: Sla | None = None) -> Row:
-    """Return the `FIGURES` of a run, by their path: what is kept of it."""
-    found = without_itl(record, sla)
-    return {path: found.get(path) for path in FIGURES.values()}
-
 
 CLOSE = 0.10
 """As much may two figures differ that are said to be close, flat or stable: a share of their mean."""

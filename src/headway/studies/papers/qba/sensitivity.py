@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headway.measure.findings import Claim, Judged
 from headway.studies.papers.qba.grid import LEVELS, QUOTAS, Point
-from headway.studies.papers.qba.runs import FAR, Name, Runs, close, everywhere, falling, flat, in_parts, spread_of
+from headway.studies.papers.qba.measures import Name
+from headway.studies.papers.qba.runs import FAR, Runs, close, everywhere, falling, flat, in_parts, spread_of
 
 FCFS, PSF, AA, QBA = (Point(policy) for policy in ("fcfs", "psf", "aa", "qba"))
 BY_QUOTA = {k: Point("qba", k=k) for k in QUOTAS}

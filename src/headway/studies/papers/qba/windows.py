@@ -15,18 +15,8 @@ from headway.measure.findings import Claim, Judged
 from headway.policies.policy import Policy
 from headway.studies.cells import Cell, Row
 from headway.studies.papers.qba.grid import ENGINE, POLICIES, REFERENCE
-from headway.studies.papers.qba.runs import (
-    FIGURES,
-    PAPER_SEEDS,
-    Estimate,
-    Floats,
-    Name,
-    agrees,
-    in_parts,
-    mean_of,
-    ratio_of,
-    waits,
-)
+from headway.studies.papers.qba.measures import FIGURES, Name, waits
+from headway.studies.papers.qba.runs import PAPER_SEEDS, Estimate, Floats, agrees, in_parts, mean_of, ratio_of
 from headway.studies.source import Source
 from headway.workload.trace import Trace
 
@@ -43,7 +33,7 @@ class Windows:
     """What the windows gave.
 
     Attributes:
-        values: policy → figure → its values, float64 [windows].
+        values: policy → figure → its values, float64 [windows]; NaN where nobody of the class was in the window.
         requests: in each window.
         scv: of the times between arrivals, mean over the windows.
         tokens: a request, scaled, mean.
@@ -60,13 +50,18 @@ class Windows:
         """Return a figure's values, float64 [windows]."""
         return self.values[policy][figure]
 
+    def known(self, policy: str, figure: Name) -> Floats:
+        """Return the values that there are."""
+        values = self.of(policy, figure)
+        return values[~np.isnan(values)]
+
     def median(self, policy: str, figure: Name) -> float:
         """Return the median over the windows."""
-        return float(np.median(self.of(policy, figure)))
+        return float(np.median(self.known(policy, figure)))
 
     def mean(self, policy: str, figure: Name) -> float:
         """Return the mean over the windows; of waits that is the one pooled over requests: windows are of a size."""
-        return float(self.of(policy, figure).mean())
+        return float(self.known(policy, figure).mean())
 
     def ordered(self, policies: Sequence[str], figure: Name) -> int:
         """Return in how many windows the figure rises strictly from policy to policy."""
@@ -170,18 +165,18 @@ def _order_of_tails(found: Windows) -> Judged:
 
 def _ordered(found: Windows, policies: tuple[str, ...], figure: Name) -> Judged:
     """The paper's "consistently": in every window; in part where it is so in the mean over windows, beyond chance."""
-    inside = found.ordered(policies, figure)
+    inside, count = found.ordered(policies, figure), len(found.known(policies[0], figure))
     steps: list[Estimate] = [
-        mean_of(found.of(later, figure) - found.of(earlier, figure)) for earlier, later in pairwise(policies)
+        mean_of(found.known(later, figure) - found.known(earlier, figure)) for earlier, later in pairwise(policies)
     ]
     parts = {
-        f"in each of {found.count} windows": inside == found.count,
+        f"in each of {count} windows": inside == count,
         "on average over windows, beyond chance": all(
             step.interval is not None and step.interval.low > 0 for step in steps
         ),
     }
     averages = ", ".join(f"{policy.upper()} {found.mean(policy, figure):.3g}" for policy in policies)
-    return in_parts(parts, f"in {inside} of {found.count} windows; on average {averages} s")
+    return in_parts(parts, f"in {inside} of {count} windows; on average {averages} s")
 
 
 def _throughput(found: Windows) -> Judged:
