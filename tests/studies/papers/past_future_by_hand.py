@@ -30,6 +30,7 @@ from headway.studies.papers.past_future.grid import (
     TURNS,
     past_future,
     shifting,
+    windowed,
 )
 from headway.studies.papers.past_future.plan import PARTS, cells
 from headway.studies.papers.past_future.rows import FIGURES, LABELS, SCHEMA, Runs, labels
@@ -66,7 +67,7 @@ def held(workload: str, memory: str) -> dict[str, float | tuple[float, ...]]:
     used, events = BEST, 0.0
     if spec.name == "conservative":
         times = spec.arguments.get("overcommit", 1.0)
-        used = min(idle + 60 * (times - 1), 97.0)
+        used = min(idle + 50 * (times - 1), 97.0)
         events = 0.0 if times == 1 else evicted_at(used)
     elif spec.name == "watermark":
         used = spec.arguments["level"] * 100 - 0.5
@@ -116,9 +117,11 @@ def _said() -> dict[tuple[str, str], dict[str, Any]]:
         (20, "mean", 3),
     ):
         said[D1, past_future(0.05, lists=lists, aggregate=aggregate)] = {"steady_used": 91.0, "steady_events": events}
-    for turn, events in zip(TURNS, (8.0, 0.2), strict=True):
+    for turn, events in zip(TURNS, (4.0, 0.2), strict=True):
         for within in QUICK.within:
             said[shifting(*turn, within), BASE] = {"steady_events": events}
+    for within in QUICK.within:
+        said[shifting(*TURNS[0], within), windowed(200)] = {"steady_events": 2.0}
     return said
 
 
@@ -192,8 +195,7 @@ def _rows(frame: pl.DataFrame, rng: np.random.Generator, within: tuple[str, ...]
     parts = []
     for group in groups:
         members = group.partition_by(cell, maintain_order=True)
-        order = rng.permutation(len(members))
-        for place, other in enumerate(order):
+        for place, other in _round(len(members), rng).items():
             figures = members[other].select(FIGURES)
             seeds = [row % figures.height for row in range(members[place].height)]
             parts.append(pl.concat([members[place].select(LABELS), figures[seeds]], how="horizontal"))
@@ -202,13 +204,19 @@ def _rows(frame: pl.DataFrame, rng: np.random.Generator, within: tuple[str, ...]
 
 def _told(forecast: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
     """Which progress an error and a bias are of changes; biases change sign for half of them."""
-    order = rng.permutation(len(GENERATED))
-    turns: Mapping[int, int] = {generated: GENERATED[place] for generated, place in zip(GENERATED, order, strict=True)}
-    sign = {generated: 1.0 if place % 2 else -1.0 for generated, place in zip(GENERATED, order, strict=True)}
+    places = _round(len(GENERATED), rng)
+    turns: Mapping[int, int] = {GENERATED[place]: GENERATED[other] for place, other in places.items()}
+    sign = {GENERATED[place]: 1.0 if other % 2 else -1.0 for place, other in places.items()}
     return forecast.with_columns(
         pl.col("generated").replace(turns),
         pl.col("bias") * pl.col("generated").replace_strict(sign, return_dtype=pl.Float64),
     )
+
+
+def _round(count: int, rng: np.random.Generator) -> dict[int, int]:
+    """Let everybody change places with somebody else, all in one round."""
+    order = rng.permutation(count)
+    return dict(zip(order.tolist(), np.roll(order, 1).tolist(), strict=True))
 
 
 def reordered(runs: Runs, order: str) -> Runs:

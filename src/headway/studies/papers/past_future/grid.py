@@ -133,7 +133,8 @@ class Size:
     Attributes:
         seeds: of the controlled comparison on D1, whose figures are calibrated.
         others: the same of rules that look ahead, on the other workloads.
-        watched: seeds of the controlled comparison whose future is watched, which takes as long again.
+        watched: workloads of the controlled comparison whose future is watched, in the first seed: that takes as long
+            again.
         ablated: seeds of everything else that runs in its engine, but the frontier.
         reserves: of the ablation.
         windows: of the ablation, in requests.
@@ -141,7 +142,7 @@ class Size:
         frontier: seeds of the frontier.
         requests: of a run of the frontier.
         start_up: finishes after which the frontier counts.
-        every: of the settings of Past-Future on the frontier, take every so manieth.
+        every: of the settings of Past-Future and of the overcommit on the frontier, take every so manieth.
         service: seeds of the closed loop.
         loads: of the numbers of clients, take every so manieth.
         each: requests a client.
@@ -149,7 +150,7 @@ class Size:
 
     seeds: int
     others: int
-    watched: int
+    watched: tuple[str, ...]
     ablated: int
     reserves: tuple[float, ...]
     windows: tuple[int, ...]
@@ -170,7 +171,7 @@ class Size:
 FULL = Size(
     seeds=10,
     others=4,
-    watched=3,
+    watched=WORKLOADS,
     ablated=3,
     reserves=(0.0, 0.01, 0.03, 0.05, 0.07, 0.1),
     windows=(100, 200, 500, 1000, 2000, 5000),
@@ -186,7 +187,7 @@ FULL = Size(
 QUICK = Size(
     seeds=3,
     others=1,
-    watched=1,
+    watched=(D1,),
     ablated=2,
     reserves=(0.0, 0.03, 0.05, 0.1),
     windows=(100, 1000, 5000),
@@ -197,7 +198,7 @@ QUICK = Size(
     every=3,
     service=2,
     loads=3,
-    each=6,
+    each=4,
 )
 
 _LEVELS, _PROMISES = (0.78, 0.82, 0.86, 0.88, 0.9, 0.92, 0.95), (1.0, 1.15, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8)

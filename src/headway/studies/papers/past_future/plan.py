@@ -74,7 +74,7 @@ def _table(size: Size) -> Iterator[Cell]:
         for memory in (*TABLE, *TABLE_D1) if workload == D1 else TABLE:
             few = workload != D1 and memory.startswith(_FORECASTS)
             for seed in range(size.others if few else size.seeds):
-                yield _cell(workload, memory, seed, watch_future=seed < size.watched)
+                yield _cell(workload, memory, seed, watch_future=seed == 0 and workload in size.watched)
 
 
 def _frontier(size: Size) -> Iterator[Cell]:
@@ -82,7 +82,7 @@ def _frontier(size: Size) -> Iterator[Cell]:
         rules = [
             *(f"past-future(reserve={reserve})" for reserve in sweep.reserves[:: -size.every]),
             *map(watermark, sweep.levels),
-            *map(overcommit, sweep.overcommits),
+            *map(overcommit, sweep.overcommits[:: size.every]),
         ]
         for memory, seed in product(rules, range(size.frontier)):
             yield _cell(size.sweep(name), memory, seed, steady_after=size.start_up)
