@@ -177,5 +177,5 @@ def _cell(value: object, decimals: int) -> str:
     if value is None:
         return NO_VALUE
     if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:,.{decimals}f}"
+        return f"{value:,.{0 if abs(value) >= 1000 else decimals}f}"
     return f"{value:,}" if isinstance(value, int) else prose(str(value))

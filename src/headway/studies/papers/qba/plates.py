@@ -139,7 +139,7 @@ def _with_interval(runs: Runs, point: Point, figure: Name) -> dict[str, float | 
 def _plane(runs: Runs) -> Plate:
     """Return mean against long tail: the four policies as points, k and gamma as paths."""
     paths = [
-        *(("qba over k", f"k = {k} ({_kept(runs, Point('qba', k=k))})", Point("qba", k=k)) for k in QUOTAS),
+        *(("qba over k", _quota(runs, k), Point("qba", k=k)) for k in QUOTAS),
         *(("qba over gamma", _level(gamma), Point("qba", gamma=gamma)) for gamma in LEVELS),
         *(("aa over gamma", _level(gamma), Point("aa", gamma=gamma)) for gamma in LEVELS),
         *((policy, policy.upper(), Point(policy)) for policy in POLICIES),
@@ -182,8 +182,11 @@ def _level(gamma: float) -> str:
     return f"gamma = {gamma:g}" if gamma in (0.5, 1.0) else ""
 
 
-def _kept(runs: Runs, point: Point) -> str:
-    return f"{runs.share_kept(point).value * 100:.0f} %"
+def _quota(runs: Runs, k: int) -> str:
+    """Return what stands beside a point of the path over k: where it is crowded, only at its end."""
+    if 8 < k < QUOTAS[-1]:
+        return ""
+    return f"k = {k} ({runs.share_kept(Point('qba', k=k)).value * 100:.0f} %)"
 
 
 def _kept_sheet(runs: Runs) -> Sheet:
