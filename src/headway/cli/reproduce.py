@@ -5,11 +5,12 @@ from __future__ import annotations
 import typer
 
 from headway.cli.reproduce_fairness import fairness
+from headway.cli.reproduce_past_future import past_future
 from headway.cli.reproduce_qba import qba
 from headway.core.errors import InvalidInput
 
 app = typer.Typer(name="reproduce", add_completion=False, rich_markup_mode="markdown")
-for command in (qba, fairness):
+for command in (qba, past_future, fairness):
     app.command()(command)
 
 

@@ -59,8 +59,11 @@ class PeakRule(MemoryRule):
         lists = len(self._remaining)
         rest = self.predict_candidate(seq, lists) - seq.generated - self._emitted
         iterations = self._iterations(rest) + self._delay(ledger, seq)
-        held = np.append(self._held, seq.prompt)
-        remaining = np.column_stack((self._remaining, iterations))
+        # By hand: append and column_stack cost a sixth of the check.
+        held = np.empty(self._held.size + 1, dtype=np.int64)
+        held[:-1], held[-1] = self._held, seq.prompt
+        remaining = np.empty((lists, held.size), dtype=np.int64)
+        remaining[:, :-1], remaining[:, -1] = self._remaining, iterations
         self._candidate = (held, remaining)
         return self.aggregate(peaks(held, remaining, ledger.block, ledger.block_size - 1)) < self.level
 
