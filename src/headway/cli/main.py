@@ -17,6 +17,7 @@ from headway.cli.policies import policies
 from headway.cli.serve import serve
 from headway.cli.simulate import simulate
 from headway.cli.trace import trace
+from headway.cli.tune import tune
 from headway.cli.why import why
 from headway.cli.workloads import workloads
 from headway.core.errors import HeadwayError, InvalidInput
@@ -28,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, why, trace, policies, engines, workloads, serve, key):
+for command in (compare, simulate, frontier, why, tune, trace, policies, engines, workloads, serve, key):
     app.command()(command)
 
 
