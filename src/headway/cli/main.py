@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headway.cli.capacity import capacity
 from headway.cli.compare import compare
 from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
@@ -29,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, why, tune, trace, policies, engines, workloads, serve, key):
+for command in (compare, simulate, frontier, why, tune, capacity, trace, policies, engines, workloads, serve, key):
     app.command()(command)
 
 

@@ -28,7 +28,7 @@ class Sample:
         return self.source.requests(self.seed)
 
 
-def samples(source: Source, count: int, seed: int, *, least: int) -> list[Sample]:
+def samples(source: Source, count: int, seed: int, *, least: int, size: int = LEAST_REQUESTS) -> list[Sample]:
     """Return stretches of traffic, in order: contiguous windows of a trace, or so many seeds of what is drawn.
 
     Every window starts with an idle engine, and is labelled by its own lengths.
@@ -37,7 +37,8 @@ def samples(source: Source, count: int, seed: int, *, least: int) -> list[Sample
         source: of the requests.
         count: of the stretches; a trace that has too few requests for it gives fewer.
         seed: of the first stretch of what is drawn; of all windows of a trace.
-        least: stretches that are needed.
+        least: stretches that are needed, of `LEAST_REQUESTS` at the least.
+        size: requests that a window should have: a trace that is too short for it is cut into fewer, but `least`.
 
     Raises:
         InvalidInput: a trace has too few requests for them.
@@ -50,14 +51,14 @@ def samples(source: Source, count: int, seed: int, *, least: int) -> list[Sample
         trace = head(trace, whole_limit("limit", source.limit, 1))
     if source.rate is not None:
         trace = rescale_rate(trace, source.rate)
-    fitting = min(count, len(trace) // LEAST_REQUESTS)
-    if fitting < least:
+    if len(trace) < least * LEAST_REQUESTS:
         raise InvalidInput(
-            f"{trace.name}: {len(trace):,} requests make {fitting} windows of {LEAST_REQUESTS}, and {least} are needed "
+            f"{trace.name}: {len(trace):,} requests are too few for {least} windows of {LEAST_REQUESTS} "
             f"({least * LEAST_REQUESTS:,} requests); give a longer trace, or a workload like it, which is drawn anew "
             "for every seed"
         )
     plain = replace(source, limit=None, rate=None)
+    fitting = min(count, max(least, len(trace) // size))
     return [Sample(replace(plain, origin=window), seed) for window in windows(trace, fitting)]
 
 

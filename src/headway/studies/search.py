@@ -115,7 +115,8 @@ class Trials:
     def ranked(self, settings: Sequence[Setting], stretches: Sequence[int], baseline: Setting) -> list[Setting]:
         """Return settings by their mean score, the best first, without those that run out of memory more often.
 
-        Of settings that score the same everywhere only the simplest is there. An engine that cannot evict must never run out: what does so is no setting that could be run there.
+        Of settings that score the same everywhere only the simplest is there. An engine that cannot evict must never
+        run out of memory: what does so is no setting that could be run there.
         """
         limits = self.figure(baseline, OOM, stretches)
 

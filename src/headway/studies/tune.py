@@ -113,8 +113,8 @@ def tune(
     searched = whole("budget", budget, LEAST_BUDGET)
     about = searched + len(held) * (FINALISTS + 1)
 
-    def watched(begin: int, size: int) -> Callable[[float], None] | None:
-        return None if progress is None else lambda share: progress((begin + share * size) / about)
+    def watched(begin: int, size: int) -> Callable[[float], None]:
+        return lambda share: None if progress is None else progress((begin + share * size) / about)
 
     trials = Trials(
         training,
@@ -361,8 +361,8 @@ def _notes(
 ) -> list[str]:
     kind = "windows" if isinstance(source.origin, Trace) else "seeds"
     how = (
-        f"Searched on {training} {kind} and judged on {held} others, which the search never read; on each, all settings "
-        "got the same requests. Intervals are Student's t over the held-out ones."
+        f"Searched on {training} {kind} and judged on {held} others, which the search never read; on each, all "
+        "settings got the same requests. Intervals are Student's t over the held-out ones."
     )
     told = [how, *first.notes]
     if chosen.predicts:
