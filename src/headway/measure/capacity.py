@@ -90,7 +90,7 @@ def bracket(points: Sequence[RatePoint], bound: float) -> Bracket:
 
 
 def rate_interval(points: Sequence[RatePoint], bound: float) -> tuple[float | None, float | None]:
-    """Return the rates between which the capacity lies, 95 %: where the ends of the attainment's interval meet the bound.
+    """Return the rates between which the capacity lies, 95 %: where the attainment's interval meets the bound.
 
     Between rates that were run, the ends are taken to lie on a line. None where an end crosses nowhere.
     """
@@ -123,6 +123,7 @@ class Limit:
         broken: share of the requests whose agreement was broken there.
         limits: limit of the agreement → share of these that broke it; "turned away" and "not finished" are two more.
         causes: what was in the way → share of these.
+        at_limit: what kept a waiting request out, or would have → share of the time in which it did.
         busy: share of the time in which the engine ran.
         batch: share of the token budget that was used.
         kv_peak: most KV tokens, as a share of the capacity.
@@ -135,6 +136,7 @@ class Limit:
     broken: float
     limits: dict[str, float]
     causes: dict[str, float]
+    at_limit: dict[str, float]
     busy: float
     batch: float
     kv_peak: float

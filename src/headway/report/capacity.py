@@ -23,8 +23,8 @@ from headway.report.page import page
 
 _HELD = (
     "The highest rate up to which the agreement is kept at every rate that was run. The interval is where the ends of "
-    "the attainment's 95 % interval cross the bound. Replicas are independent engines of the same kind; so many keep the "
-    "agreement at the rate of the source, and one less does not."
+    "the attainment's 95 % interval cross the bound. Replicas are independent engines of the same kind; so many keep "
+    "the agreement at the rate of the source, and one less does not."
 )
 _LIMITS = "The stretch of traffic in which least was kept, at the lowest rate that is not held."
 _RATES = "Means over the stretches of traffic, which are the same at every rate but for the time between arrivals."

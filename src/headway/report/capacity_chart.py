@@ -23,8 +23,8 @@ def capacity_figures(found: Capacity) -> list[Figure]:
             "rates",
             "Attainment against the rate",
             f"Share of the requests that got what was agreed ({found.settings['sla']}), mean over "
-            f"{found.settings['stretches']} {found.settings['traffic']}; bands are 95 % intervals. The dashed line is the "
-            "bound, upright lines are the capacities.",
+            f"{found.settings['stretches']} {found.settings['traffic']}; bands are 95 % intervals. The dashed line is "
+            "the bound, upright lines are the capacities.",
             (_rates(found, bound),),
             "wide",
         )
@@ -93,15 +93,11 @@ def _rates(found: Capacity, bound: float) -> alt.LayerChart:
 
 def _replicas(found: Capacity, bound: float) -> alt.LayerChart:
     labels = short_labels([one.policy for one in found.held])
+    known = [(labels[one.policy], one.replicas) for one in found.held if one.replicas is not None]
     rows = [
-        {
-            "policy": labels[one.policy],
-            "replicas": count,
-            "kept": rounded((one.replicas.attainment(count) or 0.0) * 100),
-        }
-        for one in found.held
-        if one.replicas is not None
-        for count in sorted(one.replicas.tried)
+        {"policy": label, "replicas": count, "kept": rounded((replicas.attainment(count) or 0.0) * 100)}
+        for label, replicas in known
+        for count in sorted(replicas.tried)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("replicas:Q").title("Replicas").axis(tickMinStep=1, format="d"),

@@ -9,13 +9,19 @@ from headway.report.capacity_words import interval_words, kept_text, per_second,
 from headway.report.columns import NO_VALUE, Column, Table
 from headway.report.numbers import percent_text
 
-MOST_RATES = 10
+MOST_RATES = 8
 """Rates in a table, those nearest to where the policies break."""
+
+
+_BARRIERS = {"budget": "budget", "fit": "fit", "partials": "prompts", "slots": "slots", "memory": "memory"}
 
 
 def held_table(found: Capacity) -> Table:
     """Return a row a policy: rate, interval, what was kept there, the limit, replicas."""
     held = found.held
+
+    def kept(one: Held) -> str:
+        return NO_VALUE if one.at_rate is None else kept_text(one.at_rate.attainment)
 
     def limited(one: Held) -> str:
         return NO_VALUE if one.limit is None else one.limit.resource
@@ -26,8 +32,8 @@ def held_table(found: Capacity) -> Table:
         count = one.replicas.count
         if less == 0:
             return f"{count:,}"
-        kept = one.replicas.attainment(count - less + 1)
-        return NO_VALUE if kept is None else kept_text(kept)
+        share = one.replicas.attainment(count - less + 1)
+        return NO_VALUE if share is None else kept_text(share)
 
     columns = (
         _column("One engine", "requests/s", [rate_words(one) for one in held]),
@@ -56,13 +62,17 @@ def limits_table(found: Capacity) -> Table | None:
         _column("Of these broke", name, [percent_text(limit.limits.get(name, 0.0)) for limit in limits])
         for name in names
     ]
+    stood = [
+        _column("Of the time at its limit", words, [percent_text(limit.at_limit.get(name, 0.0)) for limit in limits])
+        for name, words in _BARRIERS.items()
+        if any(limit.at_limit.get(name) for limit in limits)
+    ]
     columns = (
         _column("Looked at", "requests/s", [per_second(limit.rate) for limit in limits]),
         _column("Looked at", "broken", [percent_text(limit.broken) for limit in limits]),
         *broke,
-        _column("Engine", "busy", [percent_text(limit.busy) for limit in limits]),
-        _column("Engine", "budget used", [percent_text(limit.batch) for limit in limits]),
-        _column("Engine", "KV peak", [percent_text(limit.kv_peak) for limit in limits]),
+        *stood,
+        _column("KV cache", "peak", [percent_text(limit.kv_peak) for limit in limits]),
     )
     return Table("Just above the capacity", tuple(one.policy for one in held), columns)
 
@@ -72,7 +82,8 @@ def rates_table(found: Capacity) -> Table | None:
     common = set.intersection(*({point.rate for point in one.points} for one in found.held)) if found.held else set()
     if not common:
         return None
-    rates = sorted(common)[:MOST_RATES]
+    best = max((one.rate or 0.0 for one in found.held), default=0.0)
+    rates = sorted(sorted(common, key=lambda rate: abs(rate - best))[:MOST_RATES])
     columns = [
         _column(
             "Kept at requests/s",

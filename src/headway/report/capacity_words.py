@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headway.measure.capacity import Capacity, Held, Replicas
 from headway.report.labels import short_labels
-from headway.report.numbers import count_text, list_text, percent_text
+from headway.report.numbers import count_text, list_text
 
 
 def capacity_question(found: Capacity) -> str:
@@ -79,11 +79,11 @@ def _limit(found: Capacity) -> list[str]:
     limit, label = ranked[0].limit, short_labels([one.policy for one in found.held])[ranked[0].policy]
     if limit is None:
         return []
-    return [
-        f"What limits {label} is {limit.resource}: at {per_second(limit.rate)} requests/s, {limit.because}; the engine "
-        f"is busy {percent_text(limit.busy)} of the time, the token budget {percent_text(limit.batch)} used, KV at most "
-        f"{percent_text(limit.kv_peak)}. What would move it: {limit.move}."
-    ]
+    told = (
+        f"What limits {label} is {limit.resource}: at {per_second(limit.rate)} requests/s, {limit.because}. "
+        f"What would move it: {limit.move}."
+    )
+    return [told]
 
 
 def _replicas(found: Capacity) -> list[str]:
@@ -92,12 +92,13 @@ def _replicas(found: Capacity) -> list[str]:
         return []
     labels = short_labels([one.policy for one in found.held])
     rate = per_second(known[0][1].rate)
-    parts = [f"{labels[one.policy]} {count_text(replicas.count or 0)}" for one, replicas in known]
-    (one, replicas), *_ = sorted(known, key=lambda pair: pair[1].count or 0)
-    return [
-        f"For {rate} requests/s, with each going to the replica that has the least outstanding work, it takes "
-        f"{list_text(parts)} replica{'s' * (len(known) > 1 or replicas.count != 1)}; {_verified(replicas)}."
-    ]
+    parts = [f"{count_text(replicas.count or 0)} under {labels[one.policy]}" for one, replicas in known]
+    fewest = min((replicas for _, replicas in known), key=lambda replicas: replicas.count or 0)
+    told = (
+        f"For {rate} requests/s, with each going to the replica that has the least outstanding work, the fewest "
+        f"replicas are {list_text(parts)}: {_verified(fewest)}."
+    )
+    return [told]
 
 
 def _verified(replicas: Replicas) -> str:

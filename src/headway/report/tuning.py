@@ -71,7 +71,7 @@ def write_tuning(found: Tuning, path: Path | str) -> None:
 def _paste(found: Tuning) -> str:
     blocks = [("See it", found.paste["compare"]), ("Run it: headway serve --config FILE", found.paste["serve"])]
     if found.paste.get("promises"):
-        blocks.append(("With this file as promises.toml, for both", found.paste["promises"]))
+        blocks.append(("With these promises, in the file that both name", found.paste["promises"]))
     return "\n".join(
         f"<section>\n<h2>{head}</h2>\n<pre><code>{html.escape(text or '')}</code></pre>\n</section>"
         for head, text in blocks

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from headway.measure.gain import Gain
 from headway.measure.tuning import Candidate, Tuning
 from headway.report.columns import NO_VALUE, Column, Table
-from headway.report.labels import policy_colours
 from headway.report.tuning_words import amount, interval_text, relative_text
 
 SHORT = {"no significant difference": "not significant", "too small to matter": "too small"}
@@ -18,9 +17,11 @@ def candidates_table(found: Tuning) -> Table:
     """Return the settings that were judged on the held-out stretches, the baseline last."""
     rows = [*(one for one in found.candidates if one.name != found.baseline.name), found.baseline]
     unit, group = found.objective.unit, found.objective.short
+    told = "" if unit == "s" else unit  # seconds may be milliseconds, which each figure says itself
+    shown = unit if unit == "s" else ""
 
     def mean(value: float | None) -> str:
-        return NO_VALUE if value is None else amount(value, unit)
+        return NO_VALUE if value is None else amount(value, shown)
 
     def against(of: Callable[[Candidate], str]) -> tuple[str, ...]:
         return tuple(NO_VALUE if one is found.baseline else of(one) for one in rows)
@@ -31,15 +32,15 @@ def candidates_table(found: Tuning) -> Table:
         return "alike" if one.within_noise else one.behind.judgement
 
     columns = (
-        _column(group, "search", [mean(one.training) for one in rows]),
-        _column(group, "held out", [mean(one.held_out) for one in rows]),
+        _column(group, "search", [mean(one.training) for one in rows], told),
+        _column(group, "held out", [mean(one.held_out) for one in rows], told),
         _column("Gain", "share", against(lambda one: relative_text(one.gain) or NO_VALUE)),
-        _column("Gain", "95 % interval", against(lambda one: interval_text(one.gain, unit))),
+        _column("Gain", "95 % interval", against(lambda one: interval_text(one.gain, shown))),
         _column("Gain", "verdict", against(lambda one: _verdict(one.gain))),
         _column("Beside", "the chosen", [beside(one) for one in rows]),
     )
     names = tuple(one.name for one in rows)
-    return Table("Settings on the held-out stretches", names, columns, "setting", policy_colours(names))
+    return Table("Settings on the held-out stretches", names, columns, "setting", dict.fromkeys(names, "transparent"))
 
 
 def changes_table(found: Tuning) -> Table | None:
@@ -58,8 +59,8 @@ def changes_table(found: Tuning) -> Table | None:
     return Table("What it changes", names, columns, "figure", dict.fromkeys(names, "transparent"))
 
 
-def _column(group: str, name: str, cells: Sequence[str]) -> Column:
-    return Column(group, name, "", tuple(cells), ("",) * len(cells))
+def _column(group: str, name: str, cells: Sequence[str], unit: str = "") -> Column:
+    return Column(group, name, unit, tuple(cells), ("",) * len(cells))
 
 
 def _verdict(gain: Gain) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from headway.measure.gain import Gain
 from headway.measure.tuning import Candidate, Change, Tuning
-from headway.report.numbers import count_text, list_text, percent_text, seconds_text
+from headway.report.numbers import count_text, list_text, percent_text, rate_text, seconds_text
 
 MOST_WORSE = 4
 MOST_ALIKE = 3
+DOUBLE = 2.0
+"""Gain from which on times are easier to read than per cent."""
 
 
 def tuning_question(found: Tuning) -> str:
@@ -36,7 +38,7 @@ def amount(value: float, unit: str) -> str:
         return seconds_text(value)
     if unit == "%":
         return f"{value * 100:.1f} %"
-    return f"{count_text(round(value, 1) if abs(value) < 100 else round(value))} {unit}"
+    return f"{count_text(round(value, 1) if abs(value) < 100 else round(value))} {unit}".rstrip()
 
 
 def interval_text(gain: Gain, unit: str) -> str:
@@ -54,6 +56,8 @@ def relative_text(gain: Gain) -> str:
     """Return a gain as a share of what there was, with its sign."""
     if gain.relative is None:
         return ""
+    if gain.relative >= DOUBLE:
+        return f"\N{MULTIPLICATION SIGN} {rate_text(1 + gain.relative)}"
     sign = "+" if gain.relative >= 0 else "\N{MINUS SIGN}"
     return f"{sign}{percent_text(abs(gain.relative))}"
 
@@ -66,11 +70,8 @@ def _verdict(found: Tuning) -> str:
     figures = f"{_value(found, chosen)} against {_value(found, base)}"
     sure = f"95 % interval of the gain {interval_text(chosen.gain, aim.unit)}"
     if found.judgement == "better" and not found.unsafe:
-        way = "lower" if aim.lower_is_better else "higher"
-        share = "" if chosen.gain.relative is None else f"{percent_text(abs(chosen.gain.relative))} "
-        return (
-            f"Run {chosen.name}: {aim.words} is {share}{way} than under {base.name} on {stretches} ({figures}; {sure})."
-        )
+        way = _way(chosen.gain, lower=aim.lower_is_better) + base.name
+        return f"Run {chosen.name}: {aim.words} is {way} on {stretches} ({figures}; {sure})."
     keep = f"keep what you have ({base.name})"
     best = f"The best that the search found, {chosen.name},"
     if found.unsafe:
@@ -80,6 +81,14 @@ def _verdict(found: Tuning) -> str:
     if found.judgement == "too small to matter":
         return f"No difference that matters: {keep}. {best} gains {relative_text(chosen.gain)} on {stretches} ({sure})."
     return f"No significant difference: {keep}. {best} has {aim.words} of {figures} on {stretches} ({sure})."
+
+
+def _way(gain: Gain, *, lower: bool) -> str:
+    """Return `12 % lower than under `, to be followed by a name."""
+    if gain.relative is not None and gain.relative >= DOUBLE:
+        return f"{rate_text(1 + gain.relative)} times that under "
+    share = "" if gain.relative is None else f"{percent_text(gain.relative)} "
+    return f"{share}{'lower' if lower else 'higher'} than under "
 
 
 def _value(found: Tuning, one: Candidate) -> str:

@@ -240,14 +240,14 @@ def _notes(whole: Trace, held: Sequence[Held], sla: Sla, settings: dict[str, Any
         again = one.bracket.again
         if again is not None:
             told.append(
-                f"{one.policy}: attainment does not fall steadily with the rate: it holds again at {again:.3g} requests/s. "
-                "What counts is the first rate at which it breaks."
+                f"{one.policy}: attainment does not fall steadily with the rate; it holds again at {again:.3g} "
+                "requests/s. What counts is the first rate at which it breaks."
             )
     limits = [limit for limit in (sla.ttft, sla.mtpot, sla.e2e) if limit is not None]
     rates = [one.rate for one in held if one.rate is not None]
     if rates and settings["requests"] / max(rates) < SHORT * max(limits):
         told.append(
-            f"At {max(rates):.3g} requests/s a stretch lasts {settings['requests'] / max(rates):,.0f} s, and each begins "
+            f"At {max(rates):.3g} requests/s a stretch lasts {settings['requests'] / max(rates):,.0f} s, and starts "
             f"with an idle engine: an overload of a few per cent needs longer to break a limit of {max(limits):g} s. A "
             "longer trace, or fewer windows, would find less."
         )

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from headway.core.engine import EngineProfile
+from headway.core.journal import BARRIERS
 from headway.measure.blame import Blame
 from headway.measure.capacity import Limit
 from headway.measure.latency import seconds
@@ -21,15 +22,15 @@ from headway.studies.samples import Sample
 MOST = 200
 """Requests that are looked at, evenly among those that broke the agreement."""
 
-SPARE = 0.9
-"""Share of the time below which an engine that breaks an agreement has time to spare: then bursts break it."""
+SPARE = 0.7
+"""Share of the time at its limit below which a resource is not short all the time: then bursts break the agreement."""
 
 RESOURCES = {
     "memory": ("KV memory", "more KV memory, a bolder --memory rule (headway frontier), or shorter answers"),
     "evictions": ("KV memory", "more KV memory, or a more careful --memory rule (headway frontier)"),
     "budget": (
-        "token budget (prompts wait for positions)",
-        "a larger token_budget if iterations may take longer, a faster engine, or an order that lets small prompts by",
+        "prompt compute (prompts fill the token budget)",
+        "a faster engine, shorter prompts or a prefix cache; a larger token_budget only if iterations may take longer",
     ),
     "slots": ("slots (max_sequences)", "more sequences at once, if memory and the time between tokens allow it"),
     "partials": (
@@ -47,6 +48,14 @@ RESOURCES = {
     "demoted": ("queue: demoted requests wait behind all others", "more replicas, or fewer requests"),
 }
 """What was in the way → what is short, and what would move it."""
+
+_BARRIERS = {
+    "memory": ("memory", "eviction"),
+    "budget": ("budget", "fit"),
+    "slots": ("slots",),
+    "partials": ("partials",),
+}
+"""What was in the way → names of the journal's barriers that say so."""
 
 _OF_WAIT = {
     "refused": "memory",
@@ -94,22 +103,38 @@ def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, ra
     main = next(iter(causes))
     totals = record.totals
     positions = totals.prefill_positions + totals.decode_positions
-    busy = totals.busy_seconds / totals.seconds if totals.seconds else 1.0
     resource, move = RESOURCES[main]
-    if busy < SPARE:
+    at_limit = _at_limit(record)
+    pressed = sum(at_limit.get(name, 0.0) for name in _BARRIERS.get(main, ()))
+    if main in _BARRIERS and pressed < SPARE:
         resource = f"bursts, on {resource}"
+        move = f"{move}; it is at its limit {pressed:.0%} of the time, so smoother arrivals or more replicas too"
     return Limit(
         resource=resource,
         because=_because(limits, causes, main),
-        move=move if busy >= SPARE else f"{move}; the engine has time to spare, so smoother arrivals or more replicas",
+        move=move,
         rate=rate,
         broken=float(broken.mean()),
         limits=limits,
         causes=causes,
-        busy=busy,
+        at_limit=at_limit,
+        busy=totals.busy_seconds / totals.seconds if totals.seconds else 1.0,
         batch=positions / (totals.iterations * totals.token_budget) if totals.iterations else 0.0,
         kv_peak=totals.kv_peak / totals.kv_capacity,
     )
+
+
+def _at_limit(record: RunRecord) -> dict[str, float]:
+    """Return what kept a waiting request out, or would have → share of the time, most first."""
+    if record.journal is None:
+        return {}
+    notes = record.journal.notes["barrier"]
+    end = max(float(record.outcomes["finish"].max()), float(notes["time"][-1]))  # type: ignore[arg-type]
+    held = np.diff(np.append(notes["time"].to_numpy(), end))
+    what = notes["what"].to_numpy()
+    total = held.sum()
+    shares = {name: float(held[what == code].sum() / total) for code, name in enumerate(BARRIERS) if total > 0}
+    return dict(sorted(((name, share) for name, share in shares.items() if share), key=lambda one: -one[1]))
 
 
 def _limits(outcomes: pl.DataFrame, broken: np.ndarray, sla: Sla) -> dict[str, float]:

@@ -21,7 +21,7 @@ ORDER_LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
     "qba": {"k": (1, 2, 3, 4, 5, 6, 8, 11, 14), "gamma": GAMMAS},
     "shortest-work": {"aging": (0.0, 5.0, 15.0, 50.0, 150.0, 500.0)},
     "least-slack": {"alpha": ALPHAS, "band": BANDS},
-    "combined": {"chunk": (32, 64, 128, 256, 512, 1024, 2048), "alpha": ALPHAS, "band": BANDS},
+    "combined": {"chunk": (8, 16, 32, 64, 128, 256, 512, 1024, 2048), "alpha": ALPHAS, "band": BANDS},
 }
 """Values of the options of each order that are searched, from low to high."""
 
@@ -64,9 +64,9 @@ START_ORDERS = (
     "qba(k=11, gamma=0.8)",
     "least-slack(alpha=-1.0, band=0.0)",
     "least-slack(alpha=1.0, band=0.0)",
-    "combined(chunk=512, alpha=-1.0, band=0.5)",
-    "combined(chunk=128, alpha=-1.0, band=0.5)",
 )
+START_CHUNKS = (4, 16)  # parts of the token budget
+
 START_MEMORY = (
     "prompt-fit(safety=0.7)",
     "prompt-fit(safety=0.9)",
@@ -179,6 +179,9 @@ class Space:
             length: of an answer, tokens, as past-future is told to begin with.
         """
         orders = [spec for spec in START_ORDERS if classes or parse_spec(spec).name not in BY_CLASS]
+        if promised:
+            budget = engine.token_budget
+            orders += [f"combined(chunk={max(1, budget // part)}, alpha=-1, band=0.5)" for part in START_CHUNKS]
         orders = [spec for spec in orders if promised or parse_spec(spec).name not in BY_PROMISE]
         if tenants:
             orders.append("fair-share")

@@ -45,9 +45,9 @@ CHANGES = (
     ("classes.long.ttft.mean", "long: TTFT mean", "s", True),
     ("classes.long.ttft.p99", "long: TTFT P99", "s", True),
     ("classes.long.e2e.p99", "long: E2E P99", "s", True),
-    ("rejected", "turned away", "requests", True),
-    ("memory.evictions.events", "evictions", "events", True),
-    (OOM, "out of memory", "events", True),
+    ("rejected", "turned away", "a stretch", True),
+    ("memory.evictions.events", "evictions", "a stretch", True),
+    (OOM, "out of memory", "a stretch", True),
 )
 """Figures that are looked at beside the objective: path, name, unit, whether lower is better."""
 
@@ -334,8 +334,8 @@ def _warnings(seen: _Seen, first: Trace) -> list[str]:
     if min(late) >= 0.05:
         told.append(
             f"Overload: {min(late):.0%} of the requests or more still wait when the last one of a stretch comes, under "
-            "every setting. Waits then grow as long as requests come; no order helps, fewer requests or more "
-            "engines do (headway capacity)."
+            "every setting. Waits then grow as long as requests come: a policy only decides who is served in time; "
+            "fewer requests or more engines help all (headway capacity)."
         )
     ends = [end for end in seen.figure(seen.base, "e2e.p99") if not math.isnan(end)]
     if ends and first.span < 5 * max(ends):
