@@ -122,7 +122,7 @@ class Limit:
         rate: requests/s of the run that was looked at.
         broken: share of the requests whose agreement was broken there.
         limits: limit of the agreement → share of these that broke it; "turned away" and "not finished" are two more.
-        causes: what was in the way → share of these.
+        causes: what was in the way → share of the time that made these late.
         at_limit: what kept a waiting request out, or would have → share of the time in which it did.
         busy: share of the time in which the engine ran.
         batch: share of the token budget that was used.

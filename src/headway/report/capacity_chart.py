@@ -47,7 +47,9 @@ def _colour(found: Capacity) -> alt.Color:
     policies = [one.policy for one in found.held]
     labels = list(short_labels(policies).values())
     scale = alt.Scale(domain=labels, range=list(policy_colours(policies).values()))
-    return alt.Color("policy:N").scale(scale).legend(legend("stroke", labels))
+    shown = legend("stroke", labels)
+    shown.symbolOpacity = 1  # not that of the bands
+    return alt.Color("policy:N").scale(scale).legend(shown)
 
 
 def _rates(found: Capacity, bound: float) -> alt.LayerChart:

@@ -93,10 +93,11 @@ def _replicas(found: Capacity) -> list[str]:
     labels = short_labels([one.policy for one in found.held])
     rate = per_second(known[0][1].rate)
     parts = [f"{count_text(replicas.count or 0)} under {labels[one.policy]}" for one, replicas in known]
-    fewest = min((replicas for _, replicas in known), key=lambda replicas: replicas.count or 0)
+    one, fewest = min(known, key=lambda pair: pair[1].count or 0)
+    under = f"under {labels[one.policy]} " if len(known) > 1 else ""
     told = (
         f"For {rate} requests/s, with each going to the replica that has the least outstanding work, the fewest "
-        f"replicas are {list_text(parts)}: {_verified(fewest)}."
+        f"replicas are {list_text(parts)}: {under}{_verified(fewest)}."
     )
     return [told]
 

@@ -93,6 +93,7 @@ def capacity(
     chosen = combined([policies] if isinstance(policies, str) else policies, memory, (), shed, shares)
     stretches = samples(source, windows, seed, least=LEAST_WINDOWS, size=LONG)
     whole = source.requests(seed)
+    rate = source.rate or whole.rate
     check_idle(stretches, profile, agreement, bound)
     search = _Rates(source, chosen, profile, agreement, bound, len(stretches), seed, workers, progress)
     partial, replicas = False, dict[str, Replicas]()
@@ -104,9 +105,9 @@ def capacity(
             edge = bracket(search.points(policy), bound)
             if edge.high is not None:
                 limits[policy.name] = limit_of(search.worst(policy, edge.high), policy, profile, agreement, edge.high)
-            guess = math.ceil(whole.rate / edge.low) if edge.low and math.isfinite(whole.rate) else 1
+            guess = math.ceil(rate / edge.low) if edge.low else 1
             replicas[policy.name] = fewest_replicas(
-                stretches, policy, profile, agreement, bound, rate=whole.rate, guess=guess
+                stretches, policy, profile, agreement, bound, rate=rate, guess=guess
             )
     except KeyboardInterrupt:
         if not search.begun:
@@ -131,7 +132,7 @@ def capacity(
         "sla": str(agreement),
         "attain": bound,
         "requests": len(stretches[0].trace()),
-        "rate_per_s": whole.rate,
+        "rate_per_s": rate,
         "stretches": len(stretches),
         "traffic": "windows" if isinstance(source.origin, Trace) else "seeds",
         "precision": PRECISION,

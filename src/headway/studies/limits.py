@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import polars as pl
@@ -49,13 +49,25 @@ RESOURCES = {
 }
 """What was in the way → what is short, and what would move it."""
 
-_BARRIERS = {
-    "memory": ("memory", "eviction"),
-    "budget": ("budget", "fit"),
-    "slots": ("slots",),
-    "partials": ("partials",),
+WORDS = {
+    "memory": "into waiting for KV memory",
+    "evictions": "into being evicted",
+    "budget": "into waiting while prompts of others filled the iterations",
+    "slots": "into waiting for a slot",
+    "partials": "into waiting while another prompt was filled",
+    "prefill": "into filling the prompt",
+    "iteration": "into iterations that took too long",
+    "decode": "into decoding",
+    "order": "into waiting by the order's own choice",
+    "interval": "into waiting for a round of admission",
+    "demoted": "into waiting behind all others",
 }
-"""What was in the way → names of the journal's barriers that say so."""
+"""What was in the way, in a sentence on where time went."""
+
+WORTH_SAYING = 0.1
+
+_QUEUES = ("memory", "budget", "slots", "partials")
+"""What requests wait for in a queue."""
 
 _OF_WAIT = {
     "refused": "memory",
@@ -77,9 +89,9 @@ _OF_WAIT = {
 def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, rate: float) -> Limit | None:
     """Run a stretch of traffic and say what is short; None where every request got what was agreed.
 
-    Each request that broke the agreement is put down to one thing: to what its wait was mostly spent behind, if it
-    waited longer than it took to fill its prompt and the first token was late; to an eviction, or to the time of
-    iterations, if a gap was too long; to the longest part of its time, if the end was late.
+    The time that made each request late is put down to what took it: if its first token was late, the causes of its
+    wait and the filling of its prompt; if a gap was too long, an eviction or the time of iterations; if only its end
+    was late, decoding too.
 
     Args:
         sample: what arrives.
@@ -98,20 +110,25 @@ def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, ra
         wait = np.nan_to_num(seconds(outcomes, "start") - seconds(outcomes, "arrival"))
         rows = np.argsort(-wait, kind="stable")[: rows.size]
     looked = rows[np.linspace(0, rows.size - 1, min(MOST, rows.size)).astype(int)]
-    counted = Counter(_cause(record, int(row), sla) for row in looked)
-    causes = {cause: many / looked.size for cause, many in counted.most_common()}
+    spent: dict[str, float] = defaultdict(float)
+    for row in looked.tolist():
+        for cause, share in _causes(record, row, sla).items():
+            spent[cause] += share / looked.size
+    causes = dict(sorted(spent.items(), key=lambda one: -one[1]))
     main = next(iter(causes))
     totals = record.totals
     positions = totals.prefill_positions + totals.decode_positions
     resource, move = RESOURCES[main]
     at_limit = _at_limit(record)
-    pressed = sum(at_limit.get(name, 0.0) for name in _BARRIERS.get(main, ()))
-    if main in _BARRIERS and pressed < SPARE:
+    pressed = 1 - at_limit.get("open", 0.0)
+    if main in _QUEUES and pressed < SPARE:
         resource = f"bursts, on {resource}"
-        move = f"{move}; it is at its limit {pressed:.0%} of the time, so smoother arrivals or more replicas too"
+        move = (
+            f"{move}; nothing is at its limit {_percent(1 - pressed)} of the time: smoother arrivals or more replicas"
+        )
     return Limit(
         resource=resource,
-        because=_because(limits, causes, main),
+        because=_because(limits, causes),
         move=move,
         rate=rate,
         broken=float(broken.mean()),
@@ -154,36 +171,35 @@ def _limits(outcomes: pl.DataFrame, broken: np.ndarray, sla: Sla) -> dict[str, f
     return dict(sorted(shares.items(), key=lambda one: -one[1]))
 
 
-def _cause(record: RunRecord, row: int, sla: Sla) -> str:
-    """Return what was in the way of one request."""
+def _causes(record: RunRecord, row: int, sla: Sla) -> dict[str, float]:
+    """Return what was in the way of one request → share of the time that made it late."""
     one = record.outcomes.row(row, named=True)
     arrival, end = one["arrival"], one["finish"]
     start = end if one["start"] is None else one["start"]
     first = end if one["first_token"] is None else one["first_token"]
     late = first - arrival > (sla.ttft or np.inf) or one["first_token"] is None
-    spent = {"wait": start - arrival, "prefill": first - start}
+    if not late and (one["largest_gap"] or 0.0) > (sla.mtpot or np.inf):
+        return {"evictions" if one["evictions"] else "iteration": 1.0}
+    spent: dict[str, float] = defaultdict(float)  # seconds
+    spent["prefill"] = first - start
     if not late:
-        if (one["largest_gap"] or 0.0) > (sla.mtpot or np.inf):
-            return "evictions" if one["evictions"] else "iteration"
         spent["decode"] = end - first
-    longest = max(spent, key=lambda part: spent[part])
-    if longest != "wait" or record.journal is None:
-        return longest
-    blame = Blame(record.journal, row)
-    blame.look(arrival, start)
-    behind: dict[str, float] = defaultdict(float)  # seconds
-    for (cause, _), part in blame.parts(start - arrival).items():
-        behind[_OF_WAIT[cause]] += part
-    return max(behind, key=lambda cause: behind[cause], default="iteration")
+    if record.journal is not None and start > arrival:
+        blame = Blame(record.journal, row)
+        blame.look(arrival, start)
+        for (cause, _), part in blame.parts(start - arrival).items():
+            spent[_OF_WAIT[cause]] += part
+    whole = sum(spent.values())
+    return {cause: part / whole for cause, part in spent.items() if part > 0} if whole > 0 else {"iteration": 1.0}
 
 
-def _because(limits: dict[str, float], causes: dict[str, float], main: str) -> str:
-    """Return what shows it, as a sentence."""
-    names = ", ".join(f"{name} for {share:.0%}" for name, share in limits.items())
-    words = {
-        "prefill": "most of the time to the first token went into filling the prompt",
-        "iteration": "iterations were too long",
-        "decode": "most of the time went into decoding",
-        "evictions": "they were evicted",
-    }.get(main, f"they waited mostly for {RESOURCES[main][0]}")
-    return f"of the requests that broke the agreement ({names}), {words} for {causes[main]:.0%}"
+def _because(limits: dict[str, float], causes: dict[str, float]) -> str:
+    """Return what shows it, as a part of a sentence."""
+    names = " and ".join(f"{name} for {_percent(share)}" for name, share in limits.items())
+    shown = [(cause, share) for cause, share in causes.items() if share >= WORTH_SAYING] or [*causes.items()][:1]
+    parts = " and ".join(f"{_percent(share)} {WORDS[cause]}" for cause, share in shown)
+    return f"requests broke it ({names}), and of the time that made them late went {parts}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
