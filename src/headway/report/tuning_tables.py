@@ -16,9 +16,9 @@ SHORT = {"no significant difference": "not significant", "too small to matter": 
 def candidates_table(found: Tuning) -> Table:
     """Return the settings that were judged on the held-out stretches, the baseline last."""
     rows = [*(one for one in found.candidates if one.name != found.baseline.name), found.baseline]
-    unit, group = found.objective.unit, found.objective.short
-    told = "" if unit == "s" else unit  # seconds may be milliseconds, which each figure says itself
-    shown = unit if unit == "s" else ""
+    unit = found.objective.unit
+    shown = unit if unit == "s" else ""  # seconds may be milliseconds, which each figure says itself
+    group = found.objective.short if shown else f"{found.objective.short}, {unit}"
 
     def mean(value: float | None) -> str:
         return NO_VALUE if value is None else amount(value, shown)
@@ -32,12 +32,12 @@ def candidates_table(found: Tuning) -> Table:
         return "alike" if one.within_noise else one.behind.judgement
 
     columns = (
-        _column(group, "search", [mean(one.training) for one in rows], told),
-        _column(group, "held out", [mean(one.held_out) for one in rows], told),
+        _column(group, "search", [mean(one.training) for one in rows]),
+        _column(group, "held out", [mean(one.held_out) for one in rows]),
         _column("Gain", "share", against(lambda one: relative_text(one.gain) or NO_VALUE)),
         _column("Gain", "95 % interval", against(lambda one: interval_text(one.gain, shown))),
         _column("Gain", "verdict", against(lambda one: _verdict(one.gain))),
-        _column("Beside", "the chosen", [beside(one) for one in rows]),
+        _column("Beside", "chosen", [beside(one) for one in rows]),
     )
     names = tuple(one.name for one in rows)
     return Table("Settings on the held-out stretches", names, columns, "setting", dict.fromkeys(names, "transparent"))
@@ -59,8 +59,8 @@ def changes_table(found: Tuning) -> Table | None:
     return Table("What it changes", names, columns, "figure", dict.fromkeys(names, "transparent"))
 
 
-def _column(group: str, name: str, cells: Sequence[str], unit: str = "") -> Column:
-    return Column(group, name, unit, tuple(cells), ("",) * len(cells))
+def _column(group: str, name: str, cells: Sequence[str]) -> Column:
+    return Column(group, name, "", tuple(cells), ("",) * len(cells))
 
 
 def _verdict(gain: Gain) -> str:

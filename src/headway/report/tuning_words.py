@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from headway.measure.gain import Gain
 from headway.measure.tuning import Candidate, Change, Tuning
 from headway.report.numbers import count_text, list_text, percent_text, rate_text, seconds_text
 
 MOST_WORSE = 4
 MOST_ALIKE = 3
+MINUS = "\N{MINUS SIGN}"
+UNSEEN = 5e-4
+"""Share that is shown as none."""
+
 DOUBLE = 2.0
 """Gain from which on times are easier to read than per cent."""
 
@@ -42,14 +48,17 @@ def amount(value: float, unit: str) -> str:
 
 
 def interval_text(gain: Gain, unit: str) -> str:
-    """Return the interval of a gain: `+0.3 to +0.5 s`."""
+    """Return the interval of a gain, both ends alike: `+0.30 to +0.52 s`."""
     if gain.ci95 is None:
         return "no interval"
-    ends = [("+" if end >= 0 else "\N{MINUS SIGN}", amount(abs(end), unit)) for end in gain.ci95.to_list()]
-    (low_sign, low), (high_sign, high) = ends
-    if low.partition(" ")[2] == high.partition(" ")[2]:
-        low = low.partition(" ")[0]
-    return f"{low_sign}{low} to {high_sign}{high}"
+    ends = gain.ci95.to_list()
+    largest = max(map(abs, ends))
+    factor, shown = (100.0, "%") if unit == "%" else (1.0, unit)
+    if unit == "s" and largest < 0.1:
+        factor, shown = 1000.0, "ms"
+    places = max(0, 2 - math.floor(math.log10(largest * factor))) if largest * factor >= 0.001 else 0
+    low, high = (f"{'+' if end >= 0 else MINUS}{abs(end) * factor:,.{min(places, 4)}f}" for end in ends)
+    return f"{low} to {high} {shown}".rstrip()
 
 
 def relative_text(gain: Gain) -> str:
@@ -58,7 +67,9 @@ def relative_text(gain: Gain) -> str:
         return ""
     if gain.relative >= DOUBLE:
         return f"\N{MULTIPLICATION SIGN} {rate_text(1 + gain.relative)}"
-    sign = "+" if gain.relative >= 0 else "\N{MINUS SIGN}"
+    if abs(gain.relative) < UNSEEN:
+        return "0 %"
+    sign = "+" if gain.relative >= 0 else MINUS
     return f"{sign}{percent_text(abs(gain.relative))}"
 
 
@@ -110,8 +121,8 @@ def _alike(found: Tuning) -> list[str]:
             else ", ".join(one.name for one in alike[:MOST_ALIKE])
         )
         told.append(
-            f"Within noise of it on these: {names}{more}. Of what did about as well in the search the simplest was "
-            "taken: what changes least."
+            f"Within noise of it on these: {names}{more}. The choice was made in the search, for the simplest of "
+            "what did about as well there."
         )
     if above:
         names = list_text([f"{one.name} ({relative_text(one.behind)})" for one in above[:MOST_ALIKE]])

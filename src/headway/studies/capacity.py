@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from headway.core.engine import EngineProfile
+from headway.core.errors import InvalidInput
 from headway.core.spec import number
 from headway.measure.capacity import PRECISION, Capacity, Held, RatePoint, Replicas, bracket
 from headway.measure.sla import Sla
@@ -20,7 +21,7 @@ from headway.studies.fewest import fewest_replicas
 from headway.studies.idle import check_idle
 from headway.studies.limits import limit_of
 from headway.studies.replicas import rates_for
-from headway.studies.samples import Sample, samples
+from headway.studies.samples import Sample, processes, samples
 from headway.studies.source import Source
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
@@ -94,8 +95,11 @@ def capacity(
     stretches = samples(source, windows, seed, least=LEAST_WINDOWS, size=LONG)
     whole = source.requests(seed)
     rate = source.rate or whole.rate
+    if not math.isfinite(rate):
+        raise InvalidInput(f"{whole.name}: all {len(whole)} requests arrive at once and have no rate; give one (rate)")
+    size = len(stretches[0].trace())
     check_idle(stretches, profile, agreement, bound)
-    search = _Rates(source, chosen, profile, agreement, bound, len(stretches), seed, workers, progress)
+    search = _Rates(source, chosen, profile, agreement, bound, len(stretches), size, seed, workers, progress)
     partial, replicas = False, dict[str, Replicas]()
     limits: dict[str, Any] = {}
     try:
@@ -131,7 +135,7 @@ def capacity(
         "policies": [policy.name for policy in chosen],
         "sla": str(agreement),
         "attain": bound,
-        "requests": len(stretches[0].trace()),
+        "requests": size,
         "rate_per_s": rate,
         "stretches": len(stretches),
         "traffic": "windows" if isinstance(source.origin, Trace) else "seeds",
@@ -152,6 +156,7 @@ class _Rates:
         sla: Sla,
         bound: float,
         count: int,
+        requests: int,
         seed: int,
         workers: int | None,
         progress: Callable[[float], None] | None,
@@ -160,6 +165,7 @@ class _Rates:
         self.count, self.seed, self.workers, self.progress = count, seed, workers, progress
         self.kept: dict[str, dict[float, tuple[float, ...]]] = {policy.name: {} for policy in policies}
         self.done = 0
+        self.requests = requests
         self.about = len(policies) * count * (len(GRID) + 5)
 
     @property
@@ -223,7 +229,7 @@ class _Rates:
                 self.progress(min(self.done / self.about, 1.0))
 
         cells = [Cell(s.source, s.seed, policy, self.engine, self.sla) for policy, _, s in asked]
-        run_cells(cells, workers=self.workers, each=take)
+        run_cells(cells, workers=processes(len(cells), self.requests, self.workers), each=take)
         for policy, rate in wanted:
             places = [place for place, (one, its, _) in enumerate(asked) if one is policy and its == rate]
             self.kept[policy.name][rate] = tuple(rows[place][_ATTAINED] or 0.0 for place in places)

@@ -37,7 +37,10 @@ RESOURCES = {
         "prompt prefill, one after the other (partial_prompts)",
         "more partly filled prompts, a faster engine",
     ),
-    "prefill": ("prompt prefill", "a share of the positions for prompts (--prefill-share), a faster engine"),
+    "prefill": (
+        "prompt prefill",
+        "a larger chunk cap where there is one, a share for prompts (--prefill-share), a faster engine",
+    ),
     "iteration": (
         "iteration time (decodes beside prompts)",
         "a cap on chunks, as in combined(chunk=256), a smaller token_budget, or fewer sequences at once",

@@ -15,6 +15,8 @@ from headway.workload.transform import head, rescale_rate, windows
 LEAST_REQUESTS = 100
 """Requests of a window: of fewer, a P99 is the largest."""
 
+_WORTH_A_PROCESS = 40_000  # requests in all, below which other processes take longer to start than they save
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -60,6 +62,11 @@ def samples(source: Source, count: int, seed: int, *, least: int, size: int = LE
     plain = replace(source, limit=None, rate=None)
     fitting = min(count, max(least, len(trace) // size))
     return [Sample(replace(plain, origin=window), seed) for window in windows(trace, fitting)]
+
+
+def processes(runs: int, requests: int, asked: int | None) -> int | None:
+    """Return on how many processes so many runs of so many requests are to be made: on this one, if they are few."""
+    return 1 if runs * requests < _WORTH_A_PROCESS else asked
 
 
 def split(stretches: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:

@@ -11,7 +11,7 @@ from headway.core.engine import EngineProfile
 from headway.measure.sla import Sla
 from headway.measure.tuning import Objective
 from headway.studies.cells import Cell, Row, run_cells
-from headway.studies.samples import Sample
+from headway.studies.samples import Sample, processes
 from headway.studies.space import Setting, Space
 
 FIRST, SECOND = 3, 6
@@ -27,7 +27,6 @@ ROUNDS = 4
 """Rounds of refinement at the most."""
 
 OOM = "kv.oom_events"
-SMALL = 40_000  # requests in all, below which other processes take longer to start than they save
 
 
 class Trials:
@@ -100,7 +99,7 @@ class Trials:
             for setting, place in wanted
         ]
         if cells:
-            run_cells(cells, workers=1 if len(cells) * self._requests < SMALL else self._workers, each=take)
+            run_cells(cells, workers=processes(len(cells), self._requests, self._workers), each=take)
         return served
 
     def scores(self, setting: Setting, stretches: Sequence[int]) -> list[float]:

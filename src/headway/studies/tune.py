@@ -323,12 +323,12 @@ def _mean(values: Sequence[float]) -> float | None:
 def _warnings(seen: _Seen, first: Trace) -> list[str]:
     """Say why the answer may be worth less than it looks."""
     told: list[str] = []
-    waits, gaps = (seen.figure(seen.base, path) for path in ("wait.p99", "itl.p99"))
+    waits, gaps = (seen.figure(seen.base, path) for path in ("wait.p99", "mtpot.p99"))
     idle = [wait <= gap or math.isnan(gap) for wait, gap in zip(waits, gaps, strict=True)]
     if sum(idle) * 2 > len(idle):
         told.append(
-            f"In {sum(idle)} of {len(idle)} stretches nothing waits: 99 % of the requests start before the iteration "
-            "ends that runs when they come. Where there is no queue every order is alike; try a higher --rate."
+            f"In {sum(idle)} of {len(idle)} stretches nothing waits: 99 % of the requests start within the time of "
+            "a long iteration. Where there is no queue every order is alike; try a higher --rate."
         )
     late = [_backlog(seen, one) for one in (seen.base, seen.chosen)]
     if min(late) >= 0.05:
