@@ -145,7 +145,7 @@ def one_limit(engine: EngineProfile, sla: str, trace: Trace, rate: float) -> str
         ({"kv_tokens": 160}, "ttft=1", (120, 20), "KV memory"),
         ({"max_sequences": 1}, "ttft=1", (40, 40), "slots"),
         ({"token_budget": 16}, "ttft=1", (200, 4), "prompt compute"),
-        ({"partial_prompts": 1, "max_sequences": 60, "chunk_cap": 4}, "ttft=1", (120, 4), "partial_prompts"),
+        ({"partial_prompts": 1, "max_sequences": 60, "chunk_cap": 4}, "ttft=1", (120, 4), "one at a time"),
         ({"cost": Linear(0.001, 1e-3, 0.0)}, "mtpot=0.05", (200, 20), "iteration time"),
     ],
 )

@@ -72,7 +72,7 @@ def test_where_not_all_can_be_served_turning_some_away_is_found():
     found = tune(traffic(800, 60.0), "ttft=1", engine=SLOW, windows=8, budget=100, workers=1)
     assert found.judgement == "better"
     assert found.recommended.parts["shed"] != "keep"
-    assert any(change.words == "turned away" for change in found.worse)
+    assert any(change.words == "requests turned away" for change in found.worse)
 
 
 class PoisonError(Exception):

@@ -29,26 +29,26 @@ RESOURCES = {
     "memory": ("KV memory", "more KV memory, a bolder --memory rule (headway frontier), or shorter answers"),
     "evictions": ("KV memory", "more KV memory, or a more careful --memory rule (headway frontier)"),
     "budget": (
-        "prompt compute (prompts fill the token budget)",
+        "prompt compute",
         "a faster engine, shorter prompts or a prefix cache; a larger token_budget only if iterations may take longer",
     ),
-    "slots": ("slots (max_sequences)", "more sequences at once, if memory and the time between tokens allow it"),
+    "slots": ("slots", "more sequences at once (max_sequences), if memory and the time between tokens allow it"),
     "partials": (
-        "prompt prefill, one after the other (partial_prompts)",
-        "more partly filled prompts, a faster engine",
+        "prompt prefill, one at a time",
+        "more partly filled prompts at once (partial_prompts), a faster engine",
     ),
     "prefill": (
         "prompt prefill",
         "a larger chunk cap where there is one, a share for prompts (--prefill-share), a faster engine",
     ),
     "iteration": (
-        "iteration time (decodes beside prompts)",
+        "iteration time",
         "a cap on chunks, as in combined(chunk=256), a smaller token_budget, or fewer sequences at once",
     ),
     "decode": ("decode speed", "fewer sequences at once, or a faster engine"),
     "order": ("the order of the queue", "another order: headway tune"),
     "interval": ("the admission interval", "rounds of admission more often"),
-    "demoted": ("queue: demoted requests wait behind all others", "more replicas, or fewer requests"),
+    "demoted": ("the queue of demoted requests", "more replicas, or fewer requests"),
 }
 """What was in the way → what is short, and what would move it."""
 
@@ -146,8 +146,8 @@ def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, ra
 
 def _at_limit(record: RunRecord) -> dict[str, float]:
     """Return what kept a waiting request out, or would have → share of the time, most first."""
-    if record.journal is None:
-        return {}
+    if record.journal is None or record.journal.notes["barrier"].is_empty():
+        return {"open": 1.0}
     notes = record.journal.notes["barrier"]
     end = max(float(record.outcomes["finish"].max()), float(notes["time"][-1]))  # type: ignore[arg-type]
     held = np.diff(np.append(notes["time"].to_numpy(), end))

@@ -45,9 +45,9 @@ CHANGES = (
     ("classes.long.ttft.mean", "long: TTFT mean", "s", True),
     ("classes.long.ttft.p99", "long: TTFT P99", "s", True),
     ("classes.long.e2e.p99", "long: E2E P99", "s", True),
-    ("rejected", "turned away", "a stretch", True),
-    ("memory.evictions.events", "evictions", "a stretch", True),
-    (OOM, "out of memory", "a stretch", True),
+    ("rejected", "requests turned away", "", True),
+    ("memory.evictions.events", "evictions", "", True),
+    (OOM, "times out of memory", "", True),
 )
 """Figures that are looked at beside the objective: path, name, unit, whether lower is better."""
 
