@@ -214,3 +214,12 @@ def test_interrupted_while_judging_it_tells_what_there_is(monkeypatch: pytest.Mo
     found = tune(traffic(), objective="mean", engine=SLOW, windows=8, budget=100, workers=1)
     assert found.partial
     assert found.settings["held_out"] == 3
+
+
+def test_what_runs_out_of_memory_more_than_the_baseline_is_left_out():
+    """Without eviction, a bolder memory rule looks better the more it lets in, and cannot be run."""
+    engine = replace(SLOW, kv_tokens=1200, eviction=False, memory="prompt-fit(safety=0.6)")
+    found = tune(traffic(800, 14.0), objective="mean", engine=engine, windows=8, budget=150, workers=1)
+    events = {change.path: change for change in found.changes}.get("kv.oom_events")
+    assert found.unsafe == 0
+    assert events is None or events.after <= 1.5 * events.before

@@ -27,6 +27,8 @@ ROUNDS = 4
 """Rounds of refinement at the most."""
 
 OOM = "kv.oom_events"
+LIKE_BASELINE = 1.5
+"""Times as many of these as the baseline has that may be chance; where it has none, none may be."""
 
 
 class Trials:
@@ -114,17 +116,22 @@ class Trials:
     def ranked(self, settings: Sequence[Setting], stretches: Sequence[int], baseline: Setting) -> list[Setting]:
         """Return settings by their mean score, the best first, without those that run out of memory more often.
 
-        Of settings that score the same everywhere only the simplest is there. An engine that cannot evict must never
-        run out of memory: what does so is no setting that could be run there.
+        Of settings that score the same everywhere only the simplest is there. An engine that cannot evict must not run
+        out of memory: what does so more than the baseline is no setting that could be run there.
         """
         limits = self.figure(baseline, OOM, stretches)
 
         def fits(setting: Setting) -> bool:
-            return all(a <= b for a, b in zip(self.figure(setting, OOM, stretches), limits, strict=True))
+            return not overruns(self.figure(setting, OOM, stretches), limits)
 
         usable = sorted((one for one in dict.fromkeys(settings) if fits(one)), key=lambda one: one.complexity(baseline))
         distinct = {tuple(self.scores(one, stretches)): one for one in reversed(usable)}
         return sorted(distinct.values(), key=lambda one: -math.fsum(self.scores(one, stretches)))
+
+
+def overruns(events: Sequence[float], usual: Sequence[float]) -> bool:
+    """Whether a setting runs out of memory more often than the baseline, beyond what may be chance."""
+    return math.fsum(events) > LIKE_BASELINE * math.fsum(usual)
 
 
 def search(trials: Trials, space: Space, seed: int) -> list[Setting]:

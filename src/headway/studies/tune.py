@@ -20,7 +20,7 @@ from headway.policies.policy import Policy
 from headway.studies.compare import engine_for
 from headway.studies.paste import compare_command, promises_toml, serve_toml
 from headway.studies.samples import samples, split
-from headway.studies.search import FINALISTS, FIRST, OOM, Trials, search
+from headway.studies.search import FINALISTS, FIRST, OOM, Trials, overruns, search
 from headway.studies.source import Source
 from headway.studies.space import BY_PROMISE, Setting, Space
 from headway.workload.tenants import TenantsFile, Terms, owners
@@ -245,7 +245,7 @@ class _Seen:
     def unsafe(self) -> int:
         """Return in how many held-out stretches the chosen setting runs out of memory more often than the baseline."""
         chosen, base = self.figure(self.chosen, OOM), self.figure(self.base, OOM)
-        return sum(a > b for a, b in zip(chosen, base, strict=True))
+        return sum(a > b for a, b in zip(chosen, base, strict=True)) if overruns(chosen, base) else 0
 
     def figure(self, setting: Setting, path: str) -> list[float]:
         """Return a figure in each held-out stretch; NaN where it has none."""
