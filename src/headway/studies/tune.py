@@ -37,6 +37,7 @@ CHANGES = (
     ("sla.goodput_tokens_per_s", "goodput", "tokens/s", False),
     ("ttft.mean", "TTFT mean", "s", True),
     ("ttft.p99", "TTFT P99", "s", True),
+    ("wait.max", "longest wait", "s", True),
     ("itl.p99", "ITL P99", "s", True),
     ("mtpot.p99", "MTPOT P99", "s", True),
     ("e2e.mean", "E2E mean", "s", True),
