@@ -11,8 +11,6 @@ from headway.report.drawing import Figure, legend, rounded
 from headway.report.labels import policy_colours, short_labels
 
 HEIGHT = 380
-FLOOR = 0.5
-"""Share kept below which nothing needs to be told apart."""
 
 
 def capacity_figures(found: Capacity) -> list[Figure]:

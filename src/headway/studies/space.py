@@ -42,7 +42,7 @@ SHED_LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
 """The same of shedding rules."""
 
 PREFILL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5)
-RESERVED = (0.02, 0.1, 0.3)
+RESERVED = (0.02, 0.1)
 """Shares of the iterations in which whoever waited too long goes first."""
 
 BY_CLASS = ("psf", "aa", "qba")
@@ -193,7 +193,7 @@ class Space:
             memory=_typed(memory) if memory_matters else (),
             shed=_typed(doomed) if shed else (),
             shares=(0.1, 0.35) if engine.mode == "mixed" else (),
-            reserves=tuple(f"share={share:g},after={patience:g},window=200" for share in RESERVED[:2]),
+            reserves=tuple(f"share={share:g},after={patience:g},window=200" for share in RESERVED),
             most_chunk=engine.token_budget,
         )
 
