@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headway.cli import reproduce
+from headway.cli.capacity import capacity
 from headway.cli.compare import compare
 from headway.cli.console import FAILED, INTERRUPTED, INVALID, fail, flush, tolerant_streams
 from headway.cli.engines import engines
@@ -20,6 +21,7 @@ from headway.cli.simulate import simulate
 from headway.cli.sweep import sweep
 from headway.cli.theory import theory
 from headway.cli.trace import trace
+from headway.cli.tune import tune
 from headway.cli.why import why
 from headway.cli.workloads import workloads
 from headway.core.errors import HeadwayError, InvalidInput
@@ -31,7 +33,22 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, simulate, frontier, sweep, why, theory, trace, policies, engines, workloads, serve, key):
+for command in (
+    compare,
+    simulate,
+    frontier,
+    sweep,
+    tune,
+    capacity,
+    why,
+    theory,
+    trace,
+    policies,
+    engines,
+    workloads,
+    serve,
+    key,
+):
     app.command()(command)
 app.add_typer(reproduce.app)
 

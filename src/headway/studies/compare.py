@@ -95,7 +95,7 @@ def compare(
     victims = _several("evict", evict, "an eviction rule or several, such as 'least-computed'")
     orders = _several("policies", policies, "a policy or several, such as ['fcfs', 'qba(k=3)']")
     doomed = _several("shed", shed, "a shedding rule or several, such as 'reject'")
-    chosen = _combined(orders, rules, victims, doomed, shares)
+    chosen = combined(orders, rules, victims, doomed, shares)
     _check_names(chosen)
     profile = engine_for(source, engine)
     agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
@@ -156,7 +156,7 @@ def _several(name: str, given: Any, expected: str) -> list[Any]:
     return list(given)
 
 
-def _combined(
+def combined(
     policies: Sequence[str | type[Order] | Policy],
     memory: Sequence[str],
     evict: Sequence[str],
