@@ -52,8 +52,11 @@ def test_commands_can_be_typed(command: str):
     if not words or words[0].startswith("-"):
         return
     subcommand = GROUP.commands[words[0]]  # type: ignore[attr-defined]
-    if not {"--help", "-h"} & set(words):
-        subcommand.make_context(words[0], words[1:])
+    if {"--help", "-h"} & set(words):
+        return
+    context = subcommand.make_context(words[0], words[1:])
+    if named := getattr(subcommand, "commands", None):
+        named[words[1]].make_context(words[1], words[2:], parent=context)
 
 
 @pytest.mark.parametrize("page", PYTHON, ids=named)

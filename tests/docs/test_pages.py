@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headway.core.engine import GPUS, MODELS, PRESETS, EngineProfile
 from headway.core.request import Request
 from headway.core.sequence import REJECTED, Sequence
 from headway.core.spec import parameters
+from headway.measure.swept import Overview, groups
 from headway.measure.why import why
 from headway.serve import wire
 from headway.serve.access import digest
@@ -25,6 +27,8 @@ from headway.serve.config import SECTIONS, Config, option_of
 from headway.serve.refusal import refusal_of
 from headway.studies.formulas import formula_waits
 from headway.studies.frontier import frontier
+from headway.studies.grid import AXES, SEEDS
+from headway.studies.sweep import sweep
 from headway.studies.theory import explain
 from headway.theory import Service, TwoClasses
 from headway.workload.columns import OPTIONAL, REQUIRED
@@ -38,6 +42,7 @@ from headway.workload.traces.mooncake import MOONCAKE
 from headway.workload.traces.vidur import VIDUR
 from headway.workload.traffic import ARRIVAL_KINDS, Traffic, length_kinds
 from tests.docs.blocks import PAGES, ROOT, blocks
+from tests.measure.reproduction_by_hand import typical
 
 DOCS = ROOT / "docs"
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -66,13 +71,18 @@ def test_every_rule_has_a_page_with_its_options_and_defaults(name: str):
         assert heading in text, heading
 
 
+def with_subcommands(command: Any) -> list[Any]:
+    """Return a command, and those that it groups."""
+    return [command, *getattr(command, "commands", {}).values()]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_page_with_its_options(name: str):
     text = (DOCS / "commands" / f"{name}.md").read_text()
     if name == "simulate":
         text += (DOCS / "commands" / "compare.md").read_text()
     shown = table(text)
-    for parameter in COMMANDS[name].params:
+    for parameter in (parameter for command in with_subcommands(COMMANDS[name]) for parameter in command.params):
         option = max(parameter.opts, key=len)
         if option.startswith("--") and option != "--help":
             assert option in shown, option
@@ -143,6 +153,30 @@ def test_every_key_of_a_configuration_is_explained():
     }
     for name in keys.keys() - {"model", "auth", "memory", "threads"}:
         assert shown[option_of(name)][1] == default(getattr(Config, name)), name
+
+
+def test_every_key_of_a_sweep_is_explained():
+    said = table((DOCS / "commands" / "sweep.md").read_text().partition("## The file")[2].partition("\n## ")[0])
+    assert set(said) == {*AXES, *SEEDS}
+    for name, axis in AXES.items():
+        shown = f"`{str(axis.default).lower() if isinstance(axis.default, bool) else axis.default}`"
+        assert axis.default is None or said[name][0] == shown, name
+
+
+def test_the_sweep_file_that_is_shown_is_the_example():
+    shown, several = blocks(DOCS / "commands" / "sweep.md", "toml")
+    assert (ROOT / "examples" / "sweep.toml").read_text().endswith(f"\n\n{shown.text}")
+    assert len(tomllib.loads(several.text)["grid"]) == 2
+
+
+def test_every_path_of_the_json_of_sweep_is_explained(tmp_path: Path):
+    said = set(table((DOCS / "commands" / "sweep.md").read_text().partition("## JSON")[2]))
+    frame = sweep({"workload": "qba-paper(n=20)", "policy": "fcfs", "seeds": 2, "sla": "ttft=1"}, tmp_path, workers=1)
+    overview = Overview(
+        dict.fromkeys(("headway", "command", "results", "cells", "finished", "computed"), 1), groups(frame, list(AXES))
+    )
+    once = re.compile(r"^groups\[\]\.(settings|wait)\..*")
+    assert said == {once.sub(r"groups[].\1", path) for path in paths(overview.to_dict())}
 
 
 def test_every_header_and_refusal_is_explained():
@@ -245,6 +279,12 @@ def test_every_path_of_the_json_of_why_is_explained():
     tolds = [why(record.journal, str(row)).to_dict() for row in range(400)]
     real = {path for told in tolds for path in paths(json.loads(json.dumps({"request": "0", "policies": [told]})))}
     assert said == {path for path in real if not any(other.startswith(f"{path}[]") for other in real)}
+
+
+def test_every_path_of_the_json_of_reproduce_is_explained():
+    said = set(table((DOCS / "commands" / "reproduce.md").read_text().partition("## JSON")[2]))
+    real = {re.sub(r"^(settings|verdicts|versions)\..*", r"\1", path) for path in paths(typical().to_dict())}
+    assert said == real
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

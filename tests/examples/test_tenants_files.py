@@ -13,7 +13,7 @@ from headway.core.engine import preset
 from tests.cli.conftest import Headway
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NO_TENANTS = ("engine", "serve", "small-steps", "four-slots")
+NO_TENANTS = ("engine", "serve", "small-steps", "four-slots", "sweep")
 ELSEWHERE = ("overload", "long-prompt-beside-a-stream", "urgent-behind-long", *NO_TENANTS)
 FILES = sorted(path.name for path in EXAMPLES.glob("*.toml") if path.stem not in ELSEWHERE)
 A100, H100 = preset("a100-llama3-8b"), preset("h100-llama3-8b")

@@ -56,7 +56,12 @@ def test_a_logarithm_has_no_place_for_nothing() -> None:
     plate = Plate("log", "Log", "", data, Axis("x", "X"), Axis("y", "Y", log=True), low="low", high="high")
     assert [row["x"] for row in values(plate, "line")] == [2.0, 3.0]
     assert [row["low"] for row in values(plate, "area")] == [0.1, 3.0]
-    assert spec(plate)["layer"][0]["encoding"]["y"]["scale"]["type"] == "log"
+    y = spec(plate)["layer"][0]["encoding"]["y"]
+    assert y["scale"]["type"] == "log"
+    low, high = y["scale"]["domain"]
+    assert 0 < low < 0.1
+    assert high > 5
+    assert y["axis"]["values"] == [0.1, 0.2, 0.5, 1, 2, 5]
 
 
 def test_without_bands_and_texts_there_are_none() -> None:

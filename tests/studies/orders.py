@@ -10,3 +10,10 @@ class Backwards(Order):
 
     def key(self, seq: Sequence) -> float:
         return -seq.request.arrival
+
+
+class Broken(Order):
+    """Raises."""
+
+    def key(self, seq: Sequence) -> float:
+        return seq.request.arrival / 0

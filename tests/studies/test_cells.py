@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 
 import polars as pl
@@ -12,7 +13,7 @@ from headway.core.errors import InvalidInput
 from headway.measure.flat import figures
 from headway.policies.policy import Policy
 from headway.simulate.run import simulate
-from headway.studies.cells import Cell, run_cells
+from headway.studies.cells import Cell, finished, run_cells
 from headway.studies.source import Source
 
 SOURCE = Source("qba-paper", limit=200)
@@ -62,3 +63,17 @@ def test_policies_can_be_sent_to_other_processes(order: str) -> None:
     copy = pickle.loads(pickle.dumps(policy))  # noqa: S301 - our own
     assert copy.name == policy.name
     assert type(copy.order()) is type(policy.order())
+
+
+def test_whoever_stops_listening_stops_the_processes() -> None:
+    cells = [Cell(Source("qba-paper(n=200000)"), seed, Policy.of("fcfs"), preset("qba-paper")) for seed in range(4)]
+    rows = finished([*grid(), *cells], workers=2)
+    next(rows)
+    rows.close()
+    assert not multiprocessing.active_children()
+
+
+def test_an_own_order_that_fails_in_a_process_is_one_line() -> None:
+    cells = [Cell(SOURCE, seed, Policy.of("tests.studies.orders:Broken"), preset("qba-paper")) for seed in range(2)]
+    with pytest.raises(InvalidInput, match=r"own order .*Broken: ZeroDivisionError: .*orders\.py, line \d+, in key"):
+        run_cells(cells, workers=2)

@@ -16,6 +16,8 @@ from headway.core.errors import InvalidInput, nearest
 from headway.measure.reproduction import Reproduction
 
 FINDINGS = "findings.json"
+KEPT = "cells"
+"""Folder of finished runs, in that of the results."""
 
 OutOption = Annotated[
     str | None,
@@ -47,7 +49,8 @@ def read_folder(text: str | None, paper: str) -> Path:
         raise InvalidInput(f"--out {path}: the folder {path.parent} does not exist; make it first")
     if not os.access(above, os.W_OK):
         raise InvalidInput(f"--out {path}: cannot be written; permission denied")
-    if path.is_dir() and any(path.iterdir()) and _paper_in(path) != paper:
+    held = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
+    if held - {KEPT} and _paper_in(path) != paper:
         raise InvalidInput(
             f"--out {path}: holds other files; expected a new or empty folder, or one that "
             f"'headway reproduce {paper}' wrote"
@@ -66,6 +69,13 @@ def read_only(text: str | None, parts: tuple[str, ...]) -> tuple[str, ...]:
     if text not in parts:
         raise InvalidInput(f"--only '{text}': no such part; {nearest(text, parts)}")
     return (text,)
+
+
+def kept_line(folder: Path) -> str:
+    """Return what Ctrl-C is answered with before there is anything to show."""
+    return (
+        f"interrupted before there was anything to show; finished runs are kept in {folder / KEPT}, try again to go on"
+    )
 
 
 def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:

@@ -29,6 +29,7 @@ from headway.studies.sweep_cost import cost_of
 
 MOST_WORKERS = 1024
 SHOWN = 8
+RESUMES = "interrupted: what is finished is kept, and the same command goes on"
 
 
 def sweep(
@@ -67,7 +68,10 @@ def sweep(
         )
     processes = None if workers is None else whole("--workers", workers, 1, MOST_WORKERS)
     where = None if folder is None else _folder(folder)
-    with interruptible(), own_orders(policies_of(given), path.parent):
+    with (
+        interruptible(RESUMES),
+        own_orders(policies_of(given), path.parent),
+    ):
         plan = plan_of(given, str(path), path.parent)
         if check:
             _check(plan, where, processes or os.cpu_count() or 1)
@@ -98,7 +102,7 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
         values = list(dict.fromkeys(planned.settings[name] for planned in plan.cells))
         if len(values) > 1:
             more = f" and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
-            out.print(Text(f"  {name}: {', '.join(map(str, values[:SHOWN]))}{more}"))
+            out.print(Text(f"  {name}: {', '.join(map(_value, values[:SHOWN]))}{more}"))
     for note in plan.notes:
         out.print(Text(f"- {note}", style="dim"))
     cost = cost_of(missing)
@@ -106,6 +110,10 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
         f"{cost.requests:,} requests to run; roughly {duration_text(max(1.0, cost.seconds / processes))} "
         f"on {processes} {'process' if processes == 1 else 'processes'}"
     )
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
@@ -130,7 +138,7 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
         notes=tuple(notes),
     )
     for warning in swept.warnings:
-        err.print(f"headway: {warning}", markup=False)
+        fail(warning)
     if target is not None:
         write_json(overview.to_dict(), target)
     if target != STANDARD_OUTPUT:
@@ -140,7 +148,7 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
         for note in notes:
             out.print(Text(f"- {note}", style="dim"))
     if finished:
-        err.print(f"{finished:,} cells, {swept.computed:,} computed now: {swept.results}", markup=False)
+        err.print(f"{finished:,} cells, {swept.computed:,} computed now: {swept.results}", markup=False, soft_wrap=True)
     if target is not None and target != STANDARD_OUTPUT:
         err.print(f"wrote {target}", markup=False)
     if swept.interrupted:

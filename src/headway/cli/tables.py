@@ -72,10 +72,12 @@ def print_frontier(found: Frontier, console: Console) -> None:
 
 
 def print_reproduction(found: Reproduction, console: Console) -> None:
-    """Print question, answer, every finding, and notes."""
+    """Print question, answer, every finding that was judged, and notes."""
     console.print(Text(reproduction_question(found), style="bold"))
     console.print(Text(reproduction_answer(found)))
-    rows = [(one.verdict, one.claim, one.reported, figures_text(one)) for one in found.findings]
+    rows = [
+        (one.verdict, one.claim, one.reported, figures_text(one)) for one in found.findings if one.verdict != "not run"
+    ]
     table = plain_table(("verdict", "claim", "reported", "ours"), rows, wrap=(0, 1, 2, 3))
     table.columns[0].min_width = table.columns[2].min_width = 8
     console.print(table)

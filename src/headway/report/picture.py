@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import altair as alt
+import vl_convert
 
 from headway.measure.comparison import Comparison
 from headway.report.charts import figures
@@ -18,6 +19,7 @@ from headway.report.theme import CONFIG
 
 FORMATS = ("png", "svg")
 WIDTH = 400
+_ON_WHITE = CONFIG | {"background": "white", "padding": 24}
 
 _Concat = TypeVar("_Concat", alt.VConcatChart, alt.HConcatChart)
 
@@ -68,9 +70,16 @@ def save_figure(figure: Figure, path: Path | str, *, width: int = 900, scale: fl
     _save(_wide(figure, width), path, scale)
 
 
-def figure_bytes(figure: Figure, ending: Literal["png", "svg"], *, width: int = 640, scale: float = 1.5) -> bytes:
-    """Return one figure as what a PNG or SVG file holds; the arguments are those of `save_figure`."""
-    return _bytes(_wide(figure, width), ending, scale)
+def figure_pictures(figure: Figure, *, width: int = 640, scale: float = 1.5) -> tuple[bytes, bytes]:
+    """Return one figure as what a PNG and an SVG file hold; it is laid out once.
+
+    Args:
+        figure: what to show.
+        width: of the chart without its axes, in units of length.
+        scale: pixels a unit of length, for PNG.
+    """
+    svg = _svg(_wide(figure, width).configure(**_ON_WHITE))
+    return vl_convert.svg_to_png(svg, scale=scale), svg.encode()
 
 
 def _save(drawn: alt.VConcatChart, path: Path | str, scale: float) -> None:
@@ -81,15 +90,18 @@ def _save(drawn: alt.VConcatChart, path: Path | str, scale: float) -> None:
 
 
 def _bytes(drawn: alt.VConcatChart, ending: str, scale: float) -> bytes:
-    config = CONFIG | {"background": "white", "padding": 24}
-    chart = drawn.configure(**config)
+    chart = drawn.configure(**_ON_WHITE)
     if ending == "svg":
-        text = io.StringIO()
-        chart.save(text, format="svg")
-        return text.getvalue().encode()
+        return _svg(chart).encode()
     buffer = io.BytesIO()
     chart.save(buffer, format="png", scale_factor=scale)
     return buffer.getvalue()
+
+
+def _svg(chart: alt.VConcatChart) -> str:
+    text = io.StringIO()
+    chart.save(text, format="svg")
+    return text.getvalue()
 
 
 def _wide(figure: Figure, width: int) -> alt.VConcatChart:

@@ -20,7 +20,7 @@ BAR = 0.7
 
 _DASHES = ([1, 0], [6, 4], [2, 3], [9, 3, 2, 3])
 _INK = "currentColor"
-_GREY = "#80868f"  # seen on light and dark pages; the symbols of a legend do not know the page's own colour
+_MARGIN, _FEW = 1.12, 4  # of a logarithmic axis: factor beyond what is drawn; decades that have room for 2 and 5
 _ENCODED = ("x", "y", "low", "high", "series", "dash", "text", "value")
 _Drawn = TypeVar("_Drawn", alt.X, alt.Y)
 
@@ -63,24 +63,24 @@ def _has_place(value: Any, axis: Axis) -> bool:
 
 
 def _lines(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
-    base = _base(plate, rows, line=True)
     layers: list[alt.Chart] = []
     if plate.low and plate.high:
         banded = _known(rows, "low", "high")
-        band = _base(plate, banded, line=True).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate.y))
+        band = _base(plate, banded).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate))
         layers.append(band.mark_area(opacity=0.16, clip=True))
-    layers.append(_dashed(plate, rows, base).mark_line(strokeWidth=2))
-    layers.append(base.mark_point(size=26, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
+    layers.append(_base(plate, rows, line=True).mark_line(strokeWidth=2))
+    layers.append(_base(plate, rows).mark_point(size=26, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
     layers += _texts(plate, rows)
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
 
 
 def _path(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     ordered = [{**row, "place": place} for place, row in enumerate(rows)]
-    base = _base(plate, ordered, line=True)
-    layers = [base.mark_line(strokeWidth=1.6, opacity=0.7).encode(order="place:Q")]
+    layers: list[alt.Chart] = [
+        _base(plate, ordered, line=True).mark_line(strokeWidth=1.6, opacity=0.7).encode(order="place:Q")
+    ]
     layers += _whiskers(plate, rows)
-    layers.append(base.mark_point(size=52, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
+    layers.append(_base(plate, rows).mark_point(size=52, filled=True, opacity=1).encode(tooltip=_tooltip(plate)))
     layers += _texts(plate, rows)
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
 
@@ -88,14 +88,14 @@ def _path(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
 def _bars(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     order = list(dict.fromkeys(row["x"] for row in rows))
     x = alt.X("x:N").title(plate.x.title or None).sort(order).axis(labelAngle=0, labelLimit=180)
-    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=_axis(alt.Y("y:Q"), plate.y))
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=_axis(alt.Y("y:Q"), plate))
     inked = _base(plate, rows).encode(x=x)
     if plate.series not in (None, plate.x.column):
         offset = alt.XOffset("series:N").sort(_names(rows, "series"))
         base, inked = base.encode(xOffset=offset), inked.encode(xOffset=offset)
     layers = [inked.mark_bar(width=alt.RelativeBandSize(BAR)).encode(tooltip=_tooltip(plate))]
     if plate.low and plate.high:
-        whiskers = base.mark_rule(color=_INK, opacity=0.7).encode(y=_axis(alt.Y("low:Q"), plate.y), y2="high:Q")
+        whiskers = base.mark_rule(color=_INK, opacity=0.7).encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q")
         layers.append(whiskers.transform_filter("isValid(datum.low) && isValid(datum.high)"))
     if plate.text:
         layers.append(base.mark_text(dy=-7, color=_INK).encode(text="text:N"))
@@ -128,8 +128,8 @@ _KINDS: dict[Kind, Callable[[Plate, list[dict[str, Any]]], alt.LayerChart]] = {
 def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> alt.Chart:
     """Return places, colours and (of lines) dashes, with legends where there is something to tell apart."""
     chart = alt.Chart(alt.Data(values=rows)).encode(
-        x=_axis(alt.X("x:Q"), plate.x),
-        y=_axis(alt.Y("y:Q"), plate.y),
+        x=_axis(alt.X("x:Q"), plate),
+        y=_axis(alt.Y("y:Q"), plate),
     )
     if plate.series:
         names = _names(rows, "series")
@@ -138,30 +138,36 @@ def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> al
         chart = chart.encode(
             color=alt.Color("series:N").scale(scale).legend(legend("stroke" if line else "square", names))
         )
-    return chart.encode(detail="dash:N") if plate.dash and line else chart
-
-
-def _dashed(plate: Plate, rows: list[dict[str, Any]], chart: alt.Chart) -> alt.Chart:
-    """Return lines with dashes. Points and bands have none: in their legend strokes would be transparent."""
-    if plate.dash:
+    if plate.dash and not line:
+        chart = chart.encode(detail="dash:N")
+    if plate.dash and line:
         kinds = _names(rows, "dash")
         dashes = alt.Scale(domain=kinds, range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(kinds))])
-        shown = legend("stroke", kinds, _GREY) if len(kinds) > 1 else None
+        shown = legend("stroke", kinds, _INK) if len(kinds) > 1 else None
         chart = chart.encode(strokeDash=alt.StrokeDash("dash:N").scale(dashes).legend(shown))
     return chart
 
 
-def _axis(channel: _Drawn, axis: Axis) -> _Drawn:
-    scale = alt.Scale(type="log") if axis.log else alt.Scale(zero=axis.zero)
-    drawn = channel.title(axis.title).scale(scale)
-    return drawn.axis(format="~g") if axis.log else drawn
+def _axis(channel: _Drawn, plate: Plate) -> _Drawn:
+    """Return an axis; a logarithmic one spans what is drawn and has lines at 1, 2 and 5 times powers of ten."""
+    across = isinstance(channel, alt.X)
+    axis, names = (plate.x, ("x",)) if across else (plate.y, ("y", "low", "high"))
+    drawn = channel.title(axis.title)
+    if not axis.log:
+        return drawn.scale(alt.Scale(zero=axis.zero))
+    values = [row[name] for row in _rows(plate) for name in names if row.get(name) is not None] or [1.0]
+    low, high = min(values) / _MARGIN, max(values) * _MARGIN
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(decades) <= _FEW else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+    return drawn.scale(alt.Scale(type="log", domain=[low, high], nice=False)).axis(values=ticks, format="~g")
 
 
 def _whiskers(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
     if not (plate.low and plate.high):
         return []
     base = _base(plate, _known(rows, "low", "high"))
-    return [base.mark_rule(strokeWidth=1.1, opacity=0.5).encode(y=_axis(alt.Y("low:Q"), plate.y), y2="high:Q")]
+    return [base.mark_rule(strokeWidth=1.1, opacity=0.5).encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q")]
 
 
 def _texts(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:

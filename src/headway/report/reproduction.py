@@ -16,7 +16,7 @@ from headway.report.drawing import Figure
 from headway.report.files import write_whole
 from headway.report.fragments import figure_grid, notes_section, partial_banner, prose, section, settings_section
 from headway.report.page import page
-from headway.report.picture import figure_bytes
+from headway.report.picture import figure_pictures
 from headway.report.plates import figure_of
 from headway.report.reproduction_words import not_held, reproduction_answer, reproduction_question
 
@@ -40,8 +40,9 @@ def reproduction_files(found: Reproduction) -> Iterator[tuple[str, bytes]]:
     """Return every file of a reproduction: path in its folder → content; the page and the findings come last."""
     figures = {plate.name: figure_of(plate) for plate in found.plates}
     for plate in found.plates:
-        yield f"figures/{plate.name}.png", figure_bytes(figures[plate.name], "png")
-        yield f"figures/{plate.name}.svg", figure_bytes(figures[plate.name], "svg")
+        png, svg = figure_pictures(figures[plate.name])
+        yield f"figures/{plate.name}.png", png
+        yield f"figures/{plate.name}.svg", svg
     for folder, things in (("figures", found.plates), ("tables", found.sheets)):
         for thing in things:
             yield from _data(f"{folder}/{thing.name}", thing)
@@ -176,5 +177,5 @@ def _cell(value: object, decimals: int) -> str:
     if value is None:
         return NO_VALUE
     if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:,.{decimals}f}"
+        return f"{value:,.{0 if abs(value) >= 1000 else decimals}f}"
     return f"{value:,}" if isinstance(value, int) else prose(str(value))

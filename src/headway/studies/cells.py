@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -122,7 +122,9 @@ def run_cells(
     return table(rows)
 
 
-def finished(cells: Sequence[Cell], *, workers: int | None = None, ray: str | None = None) -> Iterator[tuple[int, Row]]:
+def finished(
+    cells: Sequence[Cell], *, workers: int | None = None, ray: str | None = None
+) -> Generator[tuple[int, Row]]:
     """Run every cell; yield its place and its row as soon as it is finished, in no order.
 
     Args:
@@ -133,19 +135,19 @@ def finished(cells: Sequence[Cell], *, workers: int | None = None, ray: str | No
     Raises:
         InvalidInput, HeadwayError, KeyboardInterrupt: as `run_cells`.
     """
-    if not cells:
-        return iter(())
-    if ray is not None:
+    processes = min(workers or os.cpu_count() or 1, len(cells))
+    if ray is not None and cells:
         from headway.studies.on_ray import finished_on_ray  # noqa: PLC0415 - an extra
 
-        return finished_on_ray(cells, ray)
-    processes = min(workers or os.cpu_count() or 1, len(cells))
-    if processes > 1:
+        yield from finished_on_ray(cells, ray)
+    elif processes > 1:
         from headway.studies.pool import finished_in_pool  # noqa: PLC0415 - the pool's workers import this module
 
-        return finished_in_pool(cells, processes)
-    drawn = Drawn()
-    return ((place, cell.run(drawn.of(cell))) for place, cell in enumerate(cells))
+        yield from finished_in_pool(cells, processes)
+    else:
+        drawn = Drawn()
+        for place, cell in enumerate(cells):
+            yield place, cell.run(drawn.of(cell))
 
 
 def table(rows: Mapping[int, Row]) -> pl.DataFrame:

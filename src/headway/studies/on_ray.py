@@ -40,7 +40,7 @@ def finished_on_ray(cells: Sequence[Cell], address: str) -> Iterator[tuple[int, 
     """Run every cell on a cluster; yield its place and row when it is finished, in no order.
 
     What requests come from is put into the cluster's memory once. A cell whose machine is lost is run again elsewhere.
-    Whatever ends this early cancels what runs.
+    Whatever ends this early ends what runs.
 
     Args:
         cells: what to run.
@@ -50,7 +50,7 @@ def finished_on_ray(cells: Sequence[Cell], address: str) -> Iterator[tuple[int, 
         InvalidInput: there is no cluster at the address, a machine has another Headway, or a cell is wrong.
         HeadwayError: a cell was lost again and again.
     """
-    with _connected(address):
+    with _connected(address) as joined_before:
         _ship_own_orders(cells)
         run = ray.remote(max_retries=TRIES - 1, num_cpus=1)(_run)
         origins = {id(cell.source.origin): ray.put(cell.source.origin) for cell in _one_an_origin(cells)}
@@ -69,15 +69,18 @@ def finished_on_ray(cells: Sequence[Cell], address: str) -> Iterator[tuple[int, 
                 for reference in done:
                     yield running.pop(reference), _row(reference)
         finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
+            for reference in running if joined_before else ():
+                ray.cancel(reference)
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[None]:
-    """Join the cluster, where this process has not joined one already, and leave it at the end."""
+def _connected(address: str) -> Iterator[bool]:
+    """Join the cluster and leave it at the end, which ends what it still does for this process.
+
+    Yields whether this process had joined one before: then that one is used, and not left.
+    """
     if ray.is_initialized():
-        yield
+        yield True
         return
     _check_reachable(address)
     try:
@@ -85,7 +88,7 @@ def _connected(address: str) -> Iterator[None]:
     except (ConnectionError, RuntimeError, ValueError, OSError, RayError) as error:
         raise InvalidInput(f"--ray {address}: cannot join a Ray cluster there: {_line(error)}") from None
     try:
-        yield
+        yield False
     finally:
         ray.shutdown()
 

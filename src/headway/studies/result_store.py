@@ -22,7 +22,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
-from filelock import FileLock, Timeout
 from polars.exceptions import PanicException, PolarsError
 
 from headway.core.errors import InvalidInput
@@ -63,6 +62,7 @@ class ResultStore:
     known: set[str] = field(default_factory=set[str])
     warnings: list[str] = field(default_factory=list[str])
     _fresh: list[_Kept] = field(default_factory=list[_Kept])
+    _parts: list[Path] = field(default_factory=list[Path])
 
     def add(self, planned: Planned, row: Row) -> None:
         """Put the row of a finished cell on the disk.
@@ -76,8 +76,10 @@ class ResultStore:
             {"key": [planned.key], "settings": [settings], "names": [names], "values": [values]}, schema=PART_SCHEMA
         )
         content = _parquet(part)
-        self._write(self.folder / PARTS / f"{_digest(content)}.parquet", content)
+        path = self.folder / PARTS / f"{_digest(content)}.parquet"
+        self._write(path, content)
         self.known.add(planned.key)
+        self._parts.append(path)
         self._fresh.append((planned.key, planned.settings, known))
         if len(self._fresh) >= FOLD:
             self.fold()
@@ -96,8 +98,9 @@ class ResultStore:
             frame = _current(frame, cells)
         if frame.height:
             self._write(self.folder / RESULTS, _parquet(frame))
-        for part in (self.folder / PARTS).glob("*.parquet"):
+        for part in self._parts:  # not all that are there: of one that Ctrl-C came upon nothing is known
             part.unlink(missing_ok=True)
+        self._parts.clear()
         self._fresh.clear()
         found = frame.filter("current") if cells else frame.clear()
         figures = [name for name in found.columns if name in HEAD or found[name].null_count() < found.height]
@@ -109,7 +112,8 @@ class ResultStore:
             rest.unlink(missing_ok=True)  # of a process that was killed while it wrote
         self.known = set(self._read_results()["key"])
         for part in sorted((self.folder / PARTS).glob("*.parquet")):
-            self._fresh += self._read_part(part)
+            self._fresh += (kept := self._read_part(part))
+            self._parts += [part] if kept else []
         self.known |= {key for key, _, _ in self._fresh}
 
     def _read_results(self) -> pl.DataFrame:
@@ -154,6 +158,8 @@ def open_store(folder: Path) -> Iterator[ResultStore]:
     Raises:
         InvalidInput: it cannot be written, another process has it open, or it holds results of something else.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - it takes time that other commands need not pay
+
     try:
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         with FileLock(folder / LOCK, timeout=0):

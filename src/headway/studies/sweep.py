@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,11 +119,12 @@ def _run_missing(
     if progress is not None:
         progress(done, total)
     try:
-        for place, row in finished([planned.cell for planned in missing], workers=workers, ray=ray):
-            store.add(missing[place], row)
-            done += 1
-            if progress is not None:
-                progress(done, total)
+        with closing(finished([planned.cell for planned in missing], workers=workers, ray=ray)) as rows:
+            for place, row in rows:
+                store.add(missing[place], row)
+                done += 1
+                if progress is not None:
+                    progress(done, total)
     except KeyboardInterrupt:
         return True
     return False

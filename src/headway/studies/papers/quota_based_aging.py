@@ -9,13 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from importlib.metadata import version
 from itertools import takewhile
+from pathlib import Path
 
 from headway.core.errors import InvalidInput
 from headway.measure.findings import Finding
 from headway.measure.reproduction import Part, Reproduction
 from headway.studies.cells import Cell, Row, run_cells
+from headway.studies.kept import run_kept
 from headway.studies.papers.qba import errors, load, sensitivity, windows
-from headway.studies.papers.qba.grid import ENGINE, PARTS, REQUESTS, WINDOWS, all_points, cells_of
+from headway.studies.papers.qba import model as modelled
+from headway.studies.papers.qba.grid import (
+    CALIBRATION,
+    ENGINE,
+    PARTS,
+    REQUESTS,
+    WINDOWS,
+    Measure,
+    Point,
+    all_points,
+    cells_of,
+)
+from headway.studies.papers.qba.measures import waits, with_residence
+from headway.studies.papers.qba.model import Modelled, calibrated
 from headway.studies.papers.qba.plates import errors_part, load_part, sensitivity_part, windows_part
 from headway.studies.papers.qba.runs import Runs
 from headway.studies.papers.qba.windows import Windows, window_cells, window_sources, windows_of
@@ -43,6 +58,7 @@ def reproduce(
     requests: int = REQUESTS,
     trace: Trace | None = None,
     workers: int | None = None,
+    keep: Path | None = None,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Reproduction:
@@ -54,6 +70,7 @@ def reproduce(
         requests: in each run.
         trace: whose windows Table II is made of.
         workers: processes; by default one a core.
+        keep: a folder for finished runs, so that an interrupted evaluation goes on; None keeps none.
         command: that repeats it.
         progress: told now and then the share that is done, in 0..1.
 
@@ -66,10 +83,12 @@ def reproduce(
     points = all_points(parts)
     sources = window_sources(trace) if trace is not None and WINDOWS in parts else []
     of_windows = window_cells(sources)
-    cells = [*of_windows, *(cells_of(points, seeds, requests) if points else [])]
+    cells = [*of_windows, *(cells_of(points, seeds, requests, _measure) if points else [])]
     if not cells:
         raise InvalidInput("table2 alone needs a trace: give one with --trace FILE")
-    rows, complete = _run(cells, workers, progress)
+    rows, complete = (
+        _run(cells, workers, progress) if keep is None else run_kept(cells, keep, workers=workers, progress=progress)
+    )
 
     got = {place: row for place, row in rows.items() if place < len(of_windows)}
     found = windows_of(sources, got) if sources and len(got) == len(of_windows) else None
@@ -78,6 +97,7 @@ def reproduce(
     if not done and found is None:
         raise KeyboardInterrupt
     runs = Runs.of(points, of_points, done) if done else Runs({})
+    model = Modelled.of(calibrated(points, of_points, done), runs) if done and "fig2" in parts else None
     ran = [part for part in parts if (found is not None if part == WINDOWS else done)]
     return Reproduction(
         "qba",
@@ -92,8 +112,8 @@ def reproduce(
             "runs": len(rows),
             "trace": None if trace is None else trace.name,
         },
-        _findings(runs, found, ran),
-        _parts(runs, found, ran, done, trace),
+        _findings(runs, model, found, ran),
+        _parts(runs, model, found, ran, done, trace),
         partial=not complete,
         notes=_notes(parts, trace, complete=complete, done=done, wanted=len(seeds)),
     )
@@ -117,15 +137,22 @@ def _whole_seeds(rows: Collection[int], points: int, seeds: int) -> int:
     return sum(1 for _ in takewhile(bool, whole)) if points else 0
 
 
-def _findings(runs: Runs, found: Windows | None, ran: Sequence[str]) -> tuple[Finding, ...]:
+def _measure(point: Point) -> Measure:
+    return with_residence if point in CALIBRATION else waits
+
+
+def _findings(runs: Runs, model: Modelled | None, found: Windows | None, ran: Sequence[str]) -> tuple[Finding, ...]:
+    of_model = [claim.finding(model or Modelled({}, {}, runs), ran) for claim in modelled.CLAIMS]
     of_runs = [claim.finding(runs, ran) for claim in (*load.CLAIMS, *sensitivity.CLAIMS, *errors.CLAIMS)]
     nothing = found or Windows({}, 0, 0.0, 0.0, 0.0)
-    return (*of_runs, *(claim.finding(nothing, ran) for claim in windows.CLAIMS))
+    return (*of_model, *of_runs, *(claim.finding(nothing, ran) for claim in windows.CLAIMS))
 
 
-def _parts(runs: Runs, found: Windows | None, ran: Sequence[str], seeds: int, trace: Trace | None) -> tuple[Part, ...]:
+def _parts(
+    runs: Runs, model: Modelled | None, found: Windows | None, ran: Sequence[str], seeds: int, trace: Trace | None
+) -> tuple[Part, ...]:
     makers: dict[str, Callable[[], Part]] = {
-        "fig2": lambda: load_part(runs, seeds),
+        "fig2": lambda: load_part(runs, model, seeds),
         "fig3": lambda: sensitivity_part(runs, seeds),
         "fig4": lambda: errors_part(runs, seeds, "fig4"),
         "fig5": lambda: errors_part(runs, seeds, "fig5"),
@@ -140,7 +167,10 @@ def _notes(parts: Sequence[str], trace: Trace | None, *, complete: bool, done: i
     if WINDOWS in parts and trace is None:
         notes.append(_NO_TRACE)
     if not complete:
-        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these.")
+        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these. Try again to go on.")
     elif done and done < FULL:
-        notes.append(f"{done} seeds instead of the paper's {FULL}: intervals are wider, and less is beyond chance.")
+        notes.append(
+            f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond "
+            "chance, and reported figures are met more easily."
+        )
     return tuple(notes)

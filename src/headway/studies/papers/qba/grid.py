@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from headway.core.engine import preset
-from headway.measure.flat import without_itl
+from headway.measure.record import RunRecord
+from headway.measure.sla import Sla
 from headway.policies.policy import Policy
-from headway.studies.cells import Cell
+from headway.studies.cells import Cell, Row
 from headway.studies.source import Source
+
+Measure = Callable[[RunRecord, Sla | None], Row]
 
 ENGINE = "qba-paper"
 REQUESTS = 5000
@@ -19,6 +22,8 @@ REFERENCE = 32.0
 
 POLICIES = ("fcfs", "psf", "aa", "qba")
 LOADS = tuple(float(rate) for rate in range(26, 41))
+CALIBRATED, PROMOTED = 30.0, (25.0, 27.0, 29.0, 31.0, 33.0)
+"""Loads of the runs that the reduced model takes its service times and its promoted fractions from (IV-A5)."""
 QUOTAS = tuple(range(2, 15, 2))
 LEVELS = tuple(round(0.5 + 0.05 * step, 2) for step in range(11))
 ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4)
@@ -57,6 +62,9 @@ class Point:
         return f"{self.policy}({', '.join(options)})" if options else self.policy
 
 
+CALIBRATION = (Point("fcfs", CALIBRATED), *(Point(policy, rate) for policy in ("aa", "qba") for rate in PROMOTED))
+
+
 def with_errors(policy: str, short_to_long: float = 0.0, long_to_short: float = 0.0) -> Point:
     """Return a point under errors of prediction; FCFS asks for no prediction, so it is the one without."""
     if policy == "fcfs":
@@ -72,6 +80,7 @@ def points_of(part: str) -> tuple[Point, ...]:
 def _points(part: str) -> Iterator[Point]:
     if part == "fig2":
         yield from (Point(policy, rate) for policy in POLICIES for rate in LOADS)
+        yield from CALIBRATION
     elif part == "fig3":
         yield from (Point(policy) for policy in POLICIES)
         yield from (Point("qba", k=k) for k in QUOTAS)
@@ -88,10 +97,12 @@ def all_points(parts: Iterable[str]) -> tuple[Point, ...]:
     return tuple(sorted(points, key=lambda point: (point.rate, point.short_to_long, point.long_to_short)))
 
 
-def cells_of(points: Sequence[Point], seeds: Iterable[int], requests: int = REQUESTS) -> list[Cell]:
+def cells_of(
+    points: Sequence[Point], seeds: Iterable[int], requests: int, measure: Callable[[Point], Measure]
+) -> list[Cell]:
     """Return a cell for every seed and point, seed by seed: an interruption leaves whole seeds.
 
-    All policies run the same requests (paired seeds), which are drawn once.
+    All policies run the same requests (paired seeds), which neighbours share. `measure` says what is kept of a point.
     """
     engine = preset(ENGINE)
     policies = {point: Policy.of(point.spec) for point in points}
@@ -101,7 +112,7 @@ def cells_of(points: Sequence[Point], seeds: Iterable[int], requests: int = REQU
             seed,
             policies[point],
             engine,
-            measure=without_itl,
+            measure=measure(point),
         )
         for seed in seeds
         for point in points

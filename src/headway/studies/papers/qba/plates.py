@@ -10,7 +10,9 @@ import polars as pl
 from headway.measure.reproduction import Axis, Part, Plate, Sheet
 from headway.studies.papers.qba.errors import ls, sl
 from headway.studies.papers.qba.grid import ERRORS, LEVELS, LOADS, POLICIES, QUOTAS, Point
-from headway.studies.papers.qba.runs import Name, Runs
+from headway.studies.papers.qba.measures import Name
+from headway.studies.papers.qba.model import Modelled
+from headway.studies.papers.qba.runs import Runs
 from headway.studies.papers.qba.windows import Windows
 
 _BANDS = "Bands are 95 % intervals of the mean over {seeds} seeds, which are the same for every policy."
@@ -22,8 +24,8 @@ _WAITS: dict[Name, str] = {
 }
 
 
-def load_part(runs: Runs, seeds: int) -> Part:
-    """Return Fig. 2: mean and P99 over the load, and what the engine did at the reference load."""
+def load_part(runs: Runs, model: Modelled | None, seeds: int) -> Part:
+    """Return Fig. 2: mean and P99 over the load, the model's curves, and what the engine did at the reference load."""
     lines = [(policy, rate, Point(policy, rate)) for policy in POLICIES for rate in LOADS]
     x = Axis("requests/s", "Arrivals (requests/s)")
     bands = _BANDS.format(seeds=seeds)
@@ -32,6 +34,8 @@ def load_part(runs: Runs, seeds: int) -> Part:
         _lines(runs, f"fig2-{figure}", title, f"{bands} The axis is logarithmic.", lines, x, figure, log=True)
         for figure, title in titles.items()
     )
+    if model is not None:
+        plates = (*plates, *(_model_plate(model, name) for name in model.servers))
     text = (
         "Four policies at 26 to 40 requests/s on the same requests. The engine can take about 32.3 requests/s: above "
         "that the queue grows as long as requests arrive, so waits there depend on their number."
@@ -100,8 +104,8 @@ def windows_part(found: Windows, trace: str) -> Part:
     text = (
         f"{found.count} windows of {found.requests} requests each, in order, none in two; time is scaled to 32 "
         f"requests/s and lengths by 0.44. Scaled, a request has {found.tokens:.0f} tokens in the mean, the squared "
-        f"coefficient of variation of the gaps is {found.scv:.2f}, and the longest 15 % of the answers carry "
-        f"{found.long_share * 100:.0f} % of the output tokens."
+        f"coefficient of variation of the gaps is {found.scv:.2f}, and the requests with the longest 15 % of the answers "
+        f"carry {found.long_share * 100:.0f} % of all tokens."
     )
     return Part("table2", "Windows of a production trace (Table II)", (text,), (), (sheet,))
 
@@ -135,7 +139,7 @@ def _with_interval(runs: Runs, point: Point, figure: Name) -> dict[str, float | 
 def _plane(runs: Runs) -> Plate:
     """Return mean against long tail: the four policies as points, k and gamma as paths."""
     paths = [
-        *(("qba over k", f"k = {k} ({_kept(runs, Point('qba', k=k))})", Point("qba", k=k)) for k in QUOTAS),
+        *(("qba over k", _quota(runs, k), Point("qba", k=k)) for k in QUOTAS),
         *(("qba over gamma", _level(gamma), Point("qba", gamma=gamma)) for gamma in LEVELS),
         *(("aa over gamma", _level(gamma), Point("aa", gamma=gamma)) for gamma in LEVELS),
         *((policy, policy.upper(), Point(policy)) for policy in POLICIES),
@@ -178,8 +182,11 @@ def _level(gamma: float) -> str:
     return f"gamma = {gamma:g}" if gamma in (0.5, 1.0) else ""
 
 
-def _kept(runs: Runs, point: Point) -> str:
-    return f"{runs.share_kept(point).value * 100:.0f} %"
+def _quota(runs: Runs, k: int) -> str:
+    """Return what stands beside a point of the path over k: where it is crowded, only at its end."""
+    if 8 < k < QUOTAS[-1]:
+        return ""
+    return f"k = {k} ({runs.share_kept(Point('qba', k=k)).value * 100:.0f} %)"
 
 
 def _kept_sheet(runs: Runs) -> Sheet:
@@ -226,3 +233,33 @@ def _engine_sheet(runs: Runs) -> Sheet:
     ]
     caption = "Means over the seeds; TTFT is counted from arrival, OOM events are iterations above the KV capacity."
     return Sheet("fig2-at-32", "All four policies at 32 requests/s", caption, pl.DataFrame(rows))
+
+
+_SERVERS = {
+    "literal": "n is the paper's formula: decode slots and safe concurrency, rounded down.",
+    "fitted": "n is fitted to the simulator's wait of FCFS at 30 requests/s.",
+}
+
+
+def _model_plate(model: Modelled, name: str) -> Plate:
+    """Return the mean waits of the model beside those of the simulator, with one number of servers."""
+    stable = model.stable(name)
+    simulated = [("simulator", policy, rate, model.runs.mean(Point(policy, rate), "mean")) for policy, rate in _CURVES]
+    of_model = [("model", policy, rate, model.waits[name, policy, rate]) for policy, rate in _CURVES if rate in stable]
+    caption = (
+        f"{_SERVERS[name]} n = {model.servers[name]:.3g}; the model has a mean wait up to "
+        f"{stable[-1] if stable else 0:g} requests/s. It is to be read for the order of the policies, not for the size."
+    )
+    return Plate(
+        f"fig2-model-{name}",
+        f"Mean wait of the reduced model, {name} n",
+        caption,
+        pl.DataFrame([*simulated, *of_model], schema=["by", "policy", "requests/s", "seconds"], orient="row"),
+        Axis("requests/s", "Arrivals (requests/s)"),
+        Axis("seconds", "Mean wait (s)", log=True),
+        series="policy",
+        dash="by",
+    )
+
+
+_CURVES = tuple((policy, rate) for policy in POLICIES for rate in LOADS)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +14,9 @@ from headway.measure.findings import Judged, Verdict, all_of
 from headway.measure.intervals import Interval, mean_interval, student_t
 from headway.studies.cells import Row
 from headway.studies.papers.qba.grid import Point
+from headway.studies.papers.qba.measures import FIGURES, Name
 
 Floats = npt.NDArray[np.float64]
-Name = Literal["mean", "p99", "short", "long", "ttft", "ttft p99", "throughput", "batch", "oom"]
-
-FIGURES: dict[Name, str] = {
-    "mean": "wait.mean",
-    "p99": "wait.p99",
-    "short": "classes.short.wait.p99",
-    "long": "classes.long.wait.p99",
-    "ttft": "ttft.mean",
-    "ttft p99": "ttft.p99",
-    "throughput": "throughput_tokens_per_s",
-    "batch": "batch_use",
-    "oom": "kv.oom_events",
-}
-"""Name of a figure here → its path in a run's figures. "short" and "long" are P99 waits of the true classes."""
 
 CLOSE = 0.10
 """As much may two figures differ that are said to be close, flat or stable: a share of their mean."""
@@ -39,6 +25,8 @@ FAR = 0.25
 """As much must figures differ at least that are said to differ sharply, severely or substantially."""
 
 PAPER_SEEDS = 100
+ROUNDED = 0.005
+"""Half a unit of the last digit of what the paper reports, in seconds and as a share."""
 _SLACK = 1.5  # times the combined interval: what a reported figure may differ by
 
 
@@ -113,9 +101,18 @@ class Runs:
         """Whether a is lower than b by more than chance, and by at least a quarter."""
         return self.below(a, b, figure) and self.mean(a, figure) <= (1 - FAR) * self.mean(b, figure)
 
+    def far_above(self, a: Point, b: Point, figure: Name) -> bool:
+        """Whether a is higher than b by more than chance, and by at least a quarter."""
+        return self.below(b, a, figure) and self.mean(a, figure) >= (1 + FAR) * self.mean(b, figure)
+
     def ratio(self, a: Point, b: Point, figure: Name) -> Estimate:
         """Return a over b."""
         return ratio_of(self.of_seeds(a, figure), self.of_seeds(b, figure))
+
+    def apart(self, a: Point, b: Point, figure: Name) -> float:
+        """Return by which share a differs from b in the mean."""
+        below = self.mean(b, figure)
+        return abs(self.mean(a, figure) / below - 1) if below else math.inf
 
     def share_kept(self, point: Point, figure: Name = "mean") -> Estimate:
         """Return which share of PSF's gain over FCFS a point keeps, under the same load."""
@@ -154,6 +151,11 @@ def flat(values: Sequence[float]) -> bool:
     return all(abs(value - middle) <= CLOSE * abs(middle) for value in values)
 
 
+def spread_of(values: Sequence[float]) -> float:
+    """Return by which share the largest figure exceeds the smallest."""
+    return max(values) / min(values) - 1 if min(values) else math.inf
+
+
 def falling(runs: Runs, points: Sequence[Point], figure: Name) -> bool:
     """Whether a figure falls from each point to the next in the mean, and from the first to the last beyond chance."""
     means = [runs.mean(point, figure) for point in points]
@@ -162,12 +164,14 @@ def falling(runs: Runs, points: Sequence[Point], figure: Name) -> bool:
 
 
 def agrees(found: Estimate, reported: float, seeds: int) -> bool:
-    """Whether a figure lies within 1.5 times the combined interval of a reported one.
+    """Whether a figure lies within 1.5 times the combined interval of a reported one, which is rounded to 0.01.
 
     The paper gives no interval: its mean over 100 seeds is taken to have the same scatter as ours.
     """
     theirs = found.half * math.sqrt(seeds / PAPER_SEEDS)
-    return math.isfinite(found.half) and abs(found.value - reported) <= _SLACK * math.hypot(found.half, theirs)
+    return (
+        math.isfinite(found.half) and abs(found.value - reported) <= _SLACK * math.hypot(found.half, theirs) + ROUNDED
+    )
 
 
 def as_reported(point: Point, figure: Name, reported: float) -> Callable[[Runs], Judged]:
@@ -195,11 +199,12 @@ def everywhere(held: Mapping[str, bool], of: str, interval: str = "", ours: str 
     missing = [place for place, came_out in held.items() if not came_out]
     verdict: Verdict = all_of(list(held.values()))
     counted = f"{len(held) - len(missing)} of {len(held)} {of}"
-    told = f"Not at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
+    told = f"Not, or not beyond chance: at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
     return Judged(f"{ours}; {counted}" if ours else counted, interval, verdict, told)
 
 
 def in_parts(parts: Mapping[str, bool], ours: str, interval: str = "") -> Judged:
     """Judge a claim of several parts, each told in words; those that did not come out are named."""
     missing = [part for part, came_out in parts.items() if not came_out]
-    return Judged(ours, interval, all_of(list(parts.values())), f"Not here: {'; '.join(missing)}." if missing else "")
+    why = f"Not, or not beyond chance: {'; '.join(missing)}." if missing else ""
+    return Judged(ours, interval, all_of(list(parts.values())), why)
