@@ -14,7 +14,7 @@ from headway.studies.papers.deadlines_and_fairness import CLAIMS, PARTS, SECTION
 from headway.studies.papers.fairness.grid import MODEL_AT, ORDERS, QUICK_RATES, cells_of, load_name, setups
 from headway.studies.papers.fairness.runs import Runs
 
-SWEEP = {  # per cent of broken promises at the rates of a quick look: what half an hour of load gave
+SWEEP = {  # per cent of broken promises at the rates of a quick look: the shape of real ones, made up
     "fcfs": (0.8, 3.1, 31.7, 39.4, 47.0, 52.5),
     "edf": (0.0, 0.0, 0.2, 0.4, 32.0, 60.0),
     "edf-capped": (0.2, 0.4, 0.8, 1.5, 33.0, 60.5),
