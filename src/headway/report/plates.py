@@ -64,8 +64,7 @@ def _has_place(value: Any, axis: Axis) -> bool:
 
 def _lines(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     layers: list[alt.Chart] = []
-    if plate.low and plate.high:
-        banded = _known(rows, "low", "high")
+    if banded := _known(rows, "low", "high"):
         band = _base(plate, banded).encode(y2="high:Q", y=_axis(alt.Y("low:Q"), plate))
         layers.append(band.mark_area(opacity=0.16, clip=True))
     layers.append(_base(plate, rows, line=True).mark_line(strokeWidth=2))
@@ -91,9 +90,12 @@ def _bars(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=_axis(alt.Y("y:Q"), plate))
     inked = _base(plate, rows).encode(x=x)
     if plate.series not in (None, plate.x.column):
-        offset = alt.XOffset("series:N").sort(_names(rows, "series"))
-        base, inked = base.encode(xOffset=offset), inked.encode(xOffset=offset)
-    layers = [inked.mark_bar(width=alt.RelativeBandSize(BAR)).encode(tooltip=_tooltip(plate))]
+        # Space between bars by the scale: a bar of a relative width would stand half a place beside its whisker.
+        offset = alt.XOffset("series:N").sort(_names(rows, "series")).scale(paddingInner=1 - BAR)
+        base, bars = base.encode(xOffset=offset), inked.encode(xOffset=offset).mark_bar()
+    else:
+        bars = inked.mark_bar(width=alt.RelativeBandSize(BAR))
+    layers = [bars.encode(tooltip=_tooltip(plate))]
     if plate.low and plate.high:
         whiskers = base.mark_rule(color=_INK, opacity=0.7).encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q")
         layers.append(whiskers.transform_filter("isValid(datum.low) && isValid(datum.high)"))
@@ -164,9 +166,10 @@ def _axis(channel: _Drawn, plate: Plate) -> _Drawn:
 
 
 def _whiskers(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
-    if not (plate.low and plate.high):
+    known = _known(rows, "low", "high")
+    if not known:
         return []
-    base = _base(plate, _known(rows, "low", "high"))
+    base = _base(plate, known)
     return [base.mark_rule(strokeWidth=1.1, opacity=0.5).encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q")]
 
 

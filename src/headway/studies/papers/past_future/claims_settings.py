@@ -50,7 +50,7 @@ def _lists(runs: Runs) -> Judged:
         f"1 list {one.around()}, 5 lists {rates[5, 'max'].around()}",
         all_of([by_maximum, by_mean]),
         "The maximum of several peaks is a hidden reserve; "
-        + ("their mean, which is none, helps too." if by_mean else "their mean, which is none, hardly helps."),
+        + ("their mean, which is none, helps too." if by_mean else "that their mean helps is not beyond chance."),
     )
 
 

@@ -17,6 +17,7 @@ from headway.studies.papers.past_future.grid import (
     OVERCOMMITTED,
     TABLE,
     WORKLOADS,
+    named,
     past_future,
 )
 from headway.studies.papers.past_future.judging import apart, listed, same
@@ -24,7 +25,7 @@ from headway.studies.papers.past_future.rows import Figure, Runs
 
 NEEDS = frozenset({"table"})
 WHERE = "Evaluation, ablation table"
-NAMES = {workload: workload.partition("(")[0].upper() for workload in WORKLOADS}
+NAMES = {workload: named(workload) for workload in WORKLOADS}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ TURNS = (("d3", "d1"), ("d1", "d3"))
 _USUAL = {"lists": 5, "aggregate": "max", "window": 1000}
 
 
+def named(workload: str) -> str:
+    """Return a workload as figures call it."""
+    name = workload.partition("(")[0]
+    return name.upper() if name.startswith("d") else name
+
+
 def past_future(reserve: float, length: int | None = 512, count: int = 500, **others: int | str) -> str:
     """Return the spec of Past-Future with a window that begins with `count` times `length`.
 
@@ -196,7 +202,7 @@ QUICK = Size(
     requests=2000,
     start_up=1000,
     every=3,
-    service=2,
+    service=3,
     loads=3,
     each=4,
 )

@@ -20,6 +20,7 @@ from headway.studies.papers.past_future.grid import (
     TABLE,
     TABLE_D1,
     WORKLOADS,
+    named,
 )
 from headway.studies.papers.past_future.rows import Figure, Runs
 
@@ -30,20 +31,18 @@ _THREE_WAYS = (
 )
 
 
-def named(workload: str) -> str:
-    """Return a workload as figures call it."""
-    name = workload.partition("(")[0]
-    return name.upper() if name.startswith("d") else name
-
-
 def marks(rows: Sequence[dict[str, object]], figures: Sequence[Figure], column: str) -> pl.DataFrame:
-    """Return a frame of rows, each with a figure's mean and the ends of its interval."""
+    """Return a frame of rows, each with a figure's mean and the ends of its interval.
+
+    Of fewer than three seeds the ends are null: an interval of two is too wide to tell anything.
+    """
     found: list[dict[str, object]] = []
     for row, figure in zip(rows, figures, strict=True):
         interval = figure.interval
-        low, high = (None, None) if interval is None else (max(interval.low, 0.0), interval.high)
+        told = interval is not None and figure.values.size > 2
+        low, high = (max(interval.low, 0.0), interval.high) if told and interval else (None, None)
         found.append({**row, column: figure.mean, "low": low, "high": high})
-    return pl.DataFrame(found)
+    return pl.DataFrame(found, schema_overrides={"low": pl.Float64, "high": pl.Float64})
 
 
 def listing(runs: Runs, entries: Sequence[tuple[dict[str, object], str, str, str]], prefix: str = "") -> pl.DataFrame:
@@ -70,7 +69,7 @@ def listing(runs: Runs, entries: Sequence[tuple[dict[str, object], str, str, str
 
 def controlled(runs: Runs) -> Part:
     """Return the controlled comparison."""
-    shown = {"oracle": ORACLE, "past-future 5 %": BASE, "watermark 99 %": AGGRESSIVE, "conservative": CONSERVATIVE}
+    shown = {"oracle": ORACLE, "past-future (5 %)": BASE, "watermark (99 %)": AGGRESSIVE, "conservative": CONSERVATIVE}
     places = [(workload, rule) for workload in WORKLOADS for rule in shown]
     rows: list[dict[str, object]] = [{"workload": named(workload), "rule": rule} for workload, rule in places]
 
@@ -165,12 +164,12 @@ def _points(runs: Runs, name: str) -> pl.DataFrame:
                     "± used": used.half,
                     "evictions": events.mean,
                     "± evictions": events.half,
-                    "low": max(events.mean - events.half, 0.0),
-                    "high": events.mean + events.half,
+                    "low": max(events.mean - events.half, 0.0) if events.values.size > 2 else None,
+                    "high": events.mean + events.half if events.values.size > 2 else None,
                     "decode steps": round(steps.mean),
                 }
             )
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64})
 
 
 def _knob(curve: Curve, value: float | None) -> str:

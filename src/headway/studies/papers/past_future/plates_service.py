@@ -8,15 +8,23 @@ import polars as pl
 
 from headway.measure.reproduction import Axis, Part, Plate, Sheet
 from headway.measure.stability import Stability
-from headway.studies.papers.past_future.grid import AS_IN_THE_TEXT, CONSERVATIVE, NEAREST, ORACLE, PROFILES, watermark
-from headway.studies.papers.past_future.plates import marks, named
+from headway.studies.papers.past_future.grid import (
+    AS_IN_THE_TEXT,
+    CONSERVATIVE,
+    NEAREST,
+    ORACLE,
+    PROFILES,
+    named,
+    watermark,
+)
+from headway.studies.papers.past_future.plates import marks
 from headway.studies.papers.past_future.rows import Runs
 
 RULES = {
     "oracle": ORACLE,
     "past-future": NEAREST,
-    "past-future, from start-up": AS_IN_THE_TEXT,
-    "watermark 95 %": watermark(0.95),
+    "past-future (from start-up)": AS_IN_THE_TEXT,
+    "watermark (95 %)": watermark(0.95),
     "conservative": CONSERVATIVE,
 }
 

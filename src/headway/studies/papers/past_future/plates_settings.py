@@ -194,9 +194,9 @@ def shifts(runs: Runs) -> Part:
     }
     listed = {
         "conservative": CONSERVATIVE,
-        "watermark 90 %": watermark(0.9),
-        "past-future 5 %": BASE,
-        "past-future 5 %, window 200": windowed(200),
+        "watermark (90 %)": watermark(0.9),
+        "past-future (5 %)": BASE,
+        "past-future (5 %, window of 200)": windowed(200),
     }
     places = [
         (workload, rule) for workload in names for rule, memory in listed.items() if runs.rows(workload, memory).height
