@@ -21,6 +21,7 @@ from headway.report.html import write_html
 from headway.simulate.run import simulate
 from headway.studies.compare import compare
 from headway.studies.source import Source
+from headway.studies.sweep import sweep
 from headway.workload import SeededTrace, TenantsFile, Trace, read_tenants, read_trace, workload, write_trace
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "read_trace",
     "request_frame",
     "simulate",
+    "sweep",
     "workload",
     "write_html",
     "write_trace",

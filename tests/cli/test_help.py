@@ -22,7 +22,7 @@ def test_help_has_an_example_and_json(headway: Headway, command: str, flag: str)
 
 
 def test_the_commands_are_those_of_the_issue(headway: Headway):
-    reads = ["compare", "simulate", "frontier", "why", "trace", "policies", "engines", "workloads"]
+    reads = ["compare", "simulate", "frontier", "sweep", "why", "trace", "policies", "engines", "workloads"]
     assert [*reads, "serve", "key"] == COMMANDS
     listed = headway("--help").out
     for command in COMMANDS:

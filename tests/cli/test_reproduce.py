@@ -118,6 +118,13 @@ def test_without_a_paper_it_lists_them(headway: Headway):
     assert "No such command 'qbaa'" in headway("reproduce", "qbaa").refusal()
 
 
+def test_each_paper_explains_itself(headway: Headway):
+    help_of = headway("reproduce", "qba", "--help")
+    assert (help_of.status, help_of.err) == (0, "")
+    assert "Example: headway reproduce qba" in help_of.out
+    assert "--json" in help_of.out
+
+
 def interrupting(at: int) -> Callable[..., Any]:
     run, done = Cell.run, iter(range(10**9))
     return lambda *given: run(*given) if next(done) < at else interrupt()

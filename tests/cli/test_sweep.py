@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,11 @@ rate = [20, 40]
 sla = "ttft=1"
 seeds = 2
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_however_slow_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_progress, "EVERY", float("inf"))
 
 
 @pytest.fixture
@@ -84,7 +90,7 @@ def test_check_counts_and_runs_nothing(headway: Headway, file: Path):
         "  policy: fcfs, shortest-work",
         "  seed: 0, 1",
     ]
-    assert lines[-1] == "960 requests to run; roughly 1 s on 2 processes"
+    assert re.fullmatch(r"960 requests to run; roughly \d+ s on 2 processes", lines[-1])
     assert not Path("out").exists()
 
 
@@ -96,7 +102,7 @@ def test_check_says_what_is_there(headway: Headway, file: Path, swept: None):
     assert "4,320 requests to run" in result.out
     done = headway("sweep", file, "--out", "out", "--workers", 1)
     assert done.err == "88 cells, 72 computed now: out/results.parquet\n"
-    assert "0 requests to run" in headway("sweep", file, "--check", "--out", "out").out
+    assert "nothing is left to run" in headway("sweep", file, "--check", "--out", "out").out
 
 
 def test_notes_are_told(headway: Headway, file: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -43,6 +44,11 @@ def alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def told(err: str) -> list[str]:
+    """Return the lines on stderr without those that a slow machine adds: how far it has come."""
+    return [line for line in err.splitlines() if not re.match(r"\d+%: ", line)]
 
 
 def seconds(out: Path, keys: set[str]) -> dict[str, float]:
@@ -108,7 +114,7 @@ def test_two_at_once_do_not_mix(folder: Path, undisturbed: pl.DataFrame):
         status, out, err = run("sweep", "sweep.toml", "--out", "out")
         first.send_signal(signal.SIGCONT)
         assert (status, out) == (2, "")
-        assert err == "headway: out: another sweep writes there; wait for it, or choose another folder\n"
+        assert told(err) == ["headway: out: another sweep writes there; wait for it, or choose another folder"]
         first.communicate(timeout=DEADLINE)
     assert first.returncode == 0
     assert pl.read_parquet("out/results.parquet").drop(TIMED).equals(undisturbed.drop(TIMED))
@@ -121,7 +127,7 @@ def test_ctrl_c_on_several_processes(folder: Path, undisturbed: pl.DataFrame):
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
-    lines = err.splitlines()
+    lines = told(err)
     assert "Traceback" not in err
     assert lines[-1].endswith("cells are finished and kept; the same command goes on")
     until(lambda: not alive(process.pid))
@@ -129,7 +135,7 @@ def test_ctrl_c_on_several_processes(folder: Path, undisturbed: pl.DataFrame):
     assert 4 <= kept.height < CELLS
     assert lines[0] == f"{kept.height} cells, {kept.height} computed now: out/results.parquet"
     status, _, err = run("sweep", "sweep.toml", "--out", "out", "--workers", "2")
-    assert (status, err) == (0, f"{CELLS} cells, {CELLS - kept.height} computed now: out/results.parquet\n")
+    assert (status, told(err)) == (0, [f"{CELLS} cells, {CELLS - kept.height} computed now: out/results.parquet"])
 
 
 @pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGKILL])
@@ -151,12 +157,12 @@ def test_a_process_that_the_system_ends_is_one_line(folder: Path):
     (folder / "sweep.toml").write_text('workload = "qba-paper(n=50)"\npolicy = ["fcfs", "deadly:Deadly"]\nseeds = 6\n')
     status, out, err = run("sweep", "sweep.toml", "--out", "out", "--workers", "2")
     assert (status, out) == (1, "")
-    assert err.count("\n") == 1
-    assert "ended from outside, as a rule by a system that ran out of memory" in err
+    (line,) = told(err)
+    assert "ended from outside, as a rule by a system that ran out of memory" in line
     kept = len(finished_keys(folder / "out"))
     (folder / "sweep.toml").write_text('workload = "qba-paper(n=50)"\npolicy = "fcfs"\nseeds = 6\n')
     status, _, err = run("sweep", "sweep.toml", "--out", "out", "--workers", "2")
-    assert (status, err) == (0, f"6 cells, {6 - kept} computed now: out/results.parquet\n")
+    assert (status, told(err)) == (0, [f"6 cells, {6 - kept} computed now: out/results.parquet"])
 
 
 def test_a_disk_that_is_full_is_one_line(folder: Path):
@@ -166,8 +172,8 @@ def test_a_disk_that_is_full_is_one_line(folder: Path):
     entry = [*HEADWAY, "sweep", "sweep.toml", "--out", "out", "--workers", "1"]
     done = subprocess.run(["/bin/sh", "-c", command, *entry], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("headway: cannot write out/parts/")
-    assert "File too large" in done.stderr
+    (line,) = told(done.stderr)
+    assert line.startswith("headway: cannot write out/parts/")
+    assert "File too large" in line
     assert run("sweep", "sweep.toml", "--out", "out", "--workers", "1")[0] == 0
     assert sorted(path.name for path in (folder / "out").iterdir()) == [".lock", "parts", "results.parquet"]

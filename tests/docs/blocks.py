@@ -7,6 +7,7 @@ the rest of an output. A `sh` block holds commands that are only parsed, a `pyth
 from __future__ import annotations
 
 import io
+import math
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import headway as package
+from headway.cli import sweep_progress
 from headway.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +72,8 @@ def printed(command: str) -> str:
     if words is None:
         raise ValueError(f"console blocks run headway only, not {command!r}")
     out, err = io.StringIO(), io.StringIO()
-    argv, path = sys.argv, sys.path[:]
+    argv, path, every = sys.argv, sys.path[:], sweep_progress.EVERY
+    sweep_progress.EVERY = math.inf  # a slow machine prints what a fast one does
     sys.argv = ["headway", *words]
     try:
         with redirect_stdout(out), redirect_stderr(err):
@@ -78,7 +81,7 @@ def printed(command: str) -> str:
     except SystemExit:
         pass
     finally:
-        sys.argv, sys.path[:] = argv, path
+        sys.argv, sys.path[:], sweep_progress.EVERY = argv, path, every
     return "".join(f"{line.rstrip()}\n" for line in (out.getvalue() + err.getvalue()).splitlines())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ class Slow(Order):
         return -seq.request.prompt_tokens
 '''
 SWEEP = """
-workload = "trace.csv"
+workload = ["trace.csv", "clients"]  # the second is a folder that only this process finds: its path is relative
+limit = 250
 policy = ["slow_order:Slow", "fcfs"]
 engine = "qba-paper"
 epsilon_sl = 0.1
@@ -70,6 +72,7 @@ class Cluster:
     address: str
     second: str
     process: subprocess.Popen[str]
+    environment: dict[str, str]
 
     def kill_the_second(self) -> None:
         assert self.process.stdin is not None
@@ -83,11 +86,12 @@ class Cluster:
 def cluster(python: str) -> Iterator[Cluster]:
     script = str(Path(__file__).with_name("ray_cluster.py"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # nobody else gets in
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **token}
     with subprocess.Popen([python, script], text=True, env=environment, **pipes) as process:
         assert process.stdout is not None
         address, second = process.stdout.readline().split()
-        yield Cluster(address, second, process)
+        yield Cluster(address, second, process, environment)
         process.communicate(timeout=DEADLINE)
 
 
@@ -101,7 +105,7 @@ def until(holds: Callable[[], bool]) -> None:
 def start(python: str, cluster: Cluster) -> subprocess.Popen[str]:
     command = [python, "-c", "from headway_command import main; main()", "sweep", "sweep.toml", "--out", "out"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*command, "--ray", cluster.address], text=True, **pipes)
+    return subprocess.Popen([*command, "--ray", cluster.address], text=True, env=cluster.environment, **pipes)
 
 
 def ran(folder: Path) -> list[str]:
@@ -115,21 +119,25 @@ def test_two_nodes_one_of_which_dies(python: str, cluster: Cluster, tmp_path: Pa
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     write_trace(workload("qba-paper(n=300)"), tmp_path / "trace.csv")
+    Path("clients").mkdir()
+    Path("clients/chunk-0-trace.csv").write_text("0,5,1,Gamma,1,1\n600,5,1,Gamma,1,1\n")
+    histograms = '{"0": {"input_tokens": "{50: 0.5, 90: 0.5}", "output_tokens": "{7: 1.0}"}}'
+    Path("clients/chunk-0-dataset.json").write_text(histograms)
     Path("slow_order.py").write_text(SLOW.format(log=str(tmp_path / "ran.log")))
-    Path("sweep.toml").write_text(SWEEP.format(seeds=6))
+    Path("sweep.toml").write_text(SWEEP.format(seeds=4))
 
     with start(python, cluster) as process:
         until(lambda: cluster.second in ran(tmp_path) or process.poll() is not None)
         cluster.kill_the_second()
         _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, err
-    assert err == "12 cells, 12 computed now: out/results.parquet\n"
+    assert err.splitlines()[-1] == "16 cells, 16 computed now: out/results.parquet"
     assert len(set(ran(tmp_path))) == 2
-    assert len(ran(tmp_path)) > 6  # the run that died with its node was begun again
+    assert len(ran(tmp_path)) > 8  # the run that died with its node was begun again
     frame = pl.read_parquet("out/results.parquet").drop("current", TIMED)
     assert frame.equals(sweep("sweep.toml", tmp_path / "here", workers=1).drop(TIMED))
 
-    Path("sweep.toml").write_text(SWEEP.format(seeds=30))
+    Path("sweep.toml").write_text(SWEEP.format(seeds=20))
     before = finished_keys(tmp_path / "out")
     with start(python, cluster) as process:
         until(lambda: len(finished_keys(tmp_path / "out")) > len(before) + 2)
@@ -137,8 +145,8 @@ def test_two_nodes_one_of_which_dies(python: str, cluster: Cluster, tmp_path: Pa
         _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert err.splitlines()[-1].endswith("of 60 cells are finished and kept; the same command goes on")
+    assert err.splitlines()[-1].endswith("of 80 cells are finished and kept; the same command goes on")
     begun = len(ran(tmp_path))
     time.sleep(5)
     assert len(ran(tmp_path)) == begun  # what was asked for and not begun was cancelled
-    assert 15 <= len(finished_keys(tmp_path / "out")) < 60
+    assert 19 <= len(finished_keys(tmp_path / "out")) < 80

@@ -105,6 +105,9 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
             out.print(Text(f"  {name}: {', '.join(map(_value, values[:SHOWN]))}{more}"))
     for note in plan.notes:
         out.print(Text(f"- {note}", style="dim"))
+    if not missing:
+        out.print("nothing is left to run")
+        return
     cost = cost_of(missing)
     out.print(
         f"{cost.requests:,} requests to run; roughly {duration_text(max(1.0, cost.seconds / processes))} "

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
@@ -20,7 +21,6 @@ from typing import Any
 
 import polars as pl
 
-import headway
 from headway.core.cost import CostModel
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidInput
@@ -55,7 +55,8 @@ class Keys:
         """
         parts = [
             code(),
-            self._text(_source, cell.source),
+            self._text(_origin, cell.source.origin),
+            self._text(_changes, cell.source),
             self._text(_policy, cell.policy, cell.engine),
             self._text(plain, cell.engine),
             _written([plain(getattr(cell, name)) for name in _RUN]),
@@ -70,7 +71,7 @@ class Keys:
         return self._texts[known]
 
 
-_RUN = [field.name for field in dataclasses.fields(Cell) if field.name not in ("source", "policy", "engine")]
+_RUN = [field.name for field in fields(Cell) if field.name not in ("source", "policy", "engine")]
 
 
 @cache
@@ -80,7 +81,7 @@ def code() -> str:
     if ".dev" not in number:
         return number
     digest = hashlib.sha256()
-    root = Path(headway.__file__).parent
+    root = Path(__file__).parents[1]
     for file in sorted(file for package in FIGURES for file in (root / package).rglob("*.py")):
         digest.update(file.read_bytes())
     return f"{number}+{digest.hexdigest()[:12]}"
@@ -94,7 +95,7 @@ def plain(value: Any) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type | Spec):
         left_out = _SHOWN_ONLY.get(type(value), set[str]())
-        names = [field.name for field in dataclasses.fields(value) if field.name not in left_out]
+        names = [field.name for field in fields(value) if field.name not in left_out]
         return [_kind(value), *([name, plain(getattr(value, name))] for name in names)]
     for kinds, form in _FORMS:
         if isinstance(value, kinds):
@@ -123,11 +124,9 @@ def _parts(column: pl.Series) -> list[bytes]:
     return [missing, column.fill_null(0).to_numpy().tobytes()]
 
 
-def _source(source: Source) -> Any:
-    changes = {
-        field.name: plain(getattr(source, field.name)) for field in dataclasses.fields(Source) if field.name != "origin"
-    }
-    return [_origin(source.origin), changes]
+def _changes(source: Source) -> Any:
+    """Return what is done to the requests of a source's origin."""
+    return [[field.name, plain(getattr(source, field.name))] for field in fields(Source) if field.name != "origin"]
 
 
 def _origin(origin: Trace | SeededTrace | TenantsFile | str) -> Any:

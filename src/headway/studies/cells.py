@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import polars as pl
@@ -110,12 +111,13 @@ def run_cells(
         KeyboardInterrupt: Ctrl-C; what was computed was given to `each`.
     """
     rows: dict[int, Row] = {}
-    for done, (place, row) in enumerate(finished(cells, workers=workers), 1):
-        rows[place] = row
-        if each is not None:
-            each(place, row)
-        if progress is not None:
-            progress(done / len(cells))
+    with closing(finished(cells, workers=workers)) as made:
+        for place, row in made:
+            rows[place] = row
+            if each is not None:
+                each(place, row)
+            if progress is not None:
+                progress(len(rows) / len(cells))
     return table(rows)
 
 

@@ -23,7 +23,7 @@ def engine_named(text: str, folder: Path = HERE) -> EngineProfile:
     if text in PRESETS:
         return preset(text)
     path = folder / text
-    if not exists(str(path)):
+    if not text or not exists(str(path)):
         if path.suffix == ".toml" or len(Path(text).parts) > 1:
             raise InvalidEngine(f"engine file {path}: there is no such file")
         return preset(text)

@@ -17,6 +17,7 @@ from headway.studies.cell_key import code
 from headway.studies.cells import Cell, Row
 from headway.studies.source import Source
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody was asked
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray warns of otherwise concerns GPUs
@@ -31,6 +32,9 @@ AHEAD = 2
 
 TRIES = 5
 """How often a cell is started when the machines that it runs on are lost."""
+
+KEPT = 4
+"""Drawings that are kept for the next cells."""
 
 REACHABLE = 10.0
 """Seconds in which somebody must answer at the address."""
@@ -53,14 +57,14 @@ def finished_on_ray(cells: Sequence[Cell], address: str) -> Iterator[tuple[int, 
     with _connected(address) as joined_before:
         _ship_own_orders(cells)
         run = ray.remote(max_retries=TRIES - 1, num_cpus=1)(_run)
-        origins = {id(cell.source.origin): ray.put(cell.source.origin) for cell in _one_an_origin(cells)}
+        sent = _Sent()
         waiting = iter(enumerate(cells))
         running: dict[Any, int] = {}
         try:
             while True:
                 room = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1))) - len(running)
                 for place, cell in islice(waiting, max(0, room)):
-                    origin = origins[id(cell.source.origin)]
+                    origin = sent.of(cell)
                     bare = replace(cell, source=replace(cell.source, origin=""))
                     running[run.remote(origin, origin.hex(), bare, code())] = place
                 if not running:
@@ -109,8 +113,30 @@ def _line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
-def _one_an_origin(cells: Sequence[Cell]) -> list[Cell]:
-    return list({id(cell.source.origin): cell for cell in cells}.values())
+class _Sent:
+    """What requests come from, in the cluster's memory: put there once, however many cells need it.
+
+    A seeded trace is a folder of this machine. Others need not have it, so that its requests are drawn here; those of
+    the last few seeds are kept.
+    """
+
+    def __init__(self) -> None:
+        self._origins: dict[int, Any] = {}
+        self._drawn: dict[tuple[int, int], Any] = {}
+
+    def of(self, cell: Cell) -> Any:
+        """Return the reference of a cell's origin."""
+        origin = cell.source.origin
+        if not isinstance(origin, SeededTrace):
+            if id(origin) not in self._origins:
+                self._origins[id(origin)] = ray.put(origin)
+            return self._origins[id(origin)]
+        asked = id(origin), cell.seed
+        if asked not in self._drawn:
+            if len(self._drawn) >= KEPT:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[asked] = ray.put(origin.draw(cell.seed))
+        return self._drawn[asked]
 
 
 def _ship_own_orders(cells: Sequence[Cell]) -> None:

@@ -61,7 +61,7 @@ def _as_they_end(
         if not running:
             return
         done, running = wait(running, return_when=FIRST_COMPLETED)
-        yield from done
+        yield from sorted(done, key=lambda future: future.exception() is not None)  # an error ends it: others first
 
 
 @contextmanager

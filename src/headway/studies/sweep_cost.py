@@ -30,6 +30,9 @@ class Cost:
 def cost_of(cells: Sequence[Cell]) -> Cost:
     """Draw the requests of every source once, and run a few cells, spread over all, on their first requests.
 
+    Args:
+        cells: at least one.
+
     Raises:
         InvalidInput: a cell cannot be what it says.
     """
@@ -44,4 +47,4 @@ def cost_of(cells: Sequence[Cell]) -> Cost:
         spent += time.perf_counter() - began
         probed += len(trace)
     requests = sum(lengths[id(cell.source)] for cell in cells)
-    return Cost(requests, spent / probed * requests if probed else 0.0)
+    return Cost(requests, spent / probed * requests)

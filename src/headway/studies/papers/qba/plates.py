@@ -104,8 +104,8 @@ def windows_part(found: Windows, trace: str) -> Part:
     text = (
         f"{found.count} windows of {found.requests} requests each, in order, none in two; time is scaled to 32 "
         f"requests/s and lengths by 0.44. Scaled, a request has {found.tokens:.0f} tokens in the mean, the squared "
-        f"coefficient of variation of the gaps is {found.scv:.2f}, and the longest 15 % of the answers carry "
-        f"{found.long_share * 100:.0f} % of the output tokens."
+        f"coefficient of variation of the gaps is {found.scv:.2f}, and the requests with the longest 15 % of answers "
+        f"carry {found.long_share * 100:.0f} % of all tokens."
     )
     return Part("table2", "Windows of a production trace (Table II)", (text,), (), (sheet,))
 

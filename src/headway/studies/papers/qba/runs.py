@@ -199,11 +199,12 @@ def everywhere(held: Mapping[str, bool], of: str, interval: str = "", ours: str 
     missing = [place for place, came_out in held.items() if not came_out]
     verdict: Verdict = all_of(list(held.values()))
     counted = f"{len(held) - len(missing)} of {len(held)} {of}"
-    told = f"Not at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
+    told = f"Not, or not beyond chance: at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
     return Judged(f"{ours}; {counted}" if ours else counted, interval, verdict, told)
 
 
 def in_parts(parts: Mapping[str, bool], ours: str, interval: str = "") -> Judged:
     """Judge a claim of several parts, each told in words; those that did not come out are named."""
     missing = [part for part, came_out in parts.items() if not came_out]
-    return Judged(ours, interval, all_of(list(parts.values())), f"Not here: {'; '.join(missing)}." if missing else "")
+    why = f"Not, or not beyond chance: {'; '.join(missing)}." if missing else ""
+    return Judged(ours, interval, all_of(list(parts.values())), why)

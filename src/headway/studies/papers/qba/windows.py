@@ -37,7 +37,7 @@ class Windows:
         requests: in each window.
         scv: of the times between arrivals, mean over the windows.
         tokens: a request, scaled, mean.
-        long_share: of the output tokens, those of the longest 15 %.
+        long_share: of all tokens, those of the requests with the longest 15 % of the outputs.
     """
 
     values: Mapping[str, Mapping[Name, Floats]]
@@ -112,7 +112,8 @@ def windows_of(sources: Sequence[Source], rows: Mapping[int, Row]) -> Windows:
 
     scaled = [source.requests(0) for source in sources]
     frames = pl.concat([trace.frame.select("prompt_tokens", "output_tokens") for trace in scaled])
-    outputs = np.sort(frames["output_tokens"].to_numpy())
+    tokens = frames.sum_horizontal().to_numpy()
+    longest = np.argsort(frames["output_tokens"].to_numpy(), kind="stable")[-round(0.15 * frames.height) :]
     return Windows(
         {
             policy: {name: column(place, path) for name, path in FIGURES.items()}
@@ -120,8 +121,8 @@ def windows_of(sources: Sequence[Source], rows: Mapping[int, Row]) -> Windows:
         },
         requests=len(scaled[0]),
         scv=float(np.mean([trace.interarrival_scv for trace in scaled])),
-        tokens=float(frames.sum_horizontal().mean()),  # type: ignore[arg-type]
-        long_share=float(outputs[-round(0.15 * outputs.size) :].sum() / max(1, outputs.sum())),
+        tokens=float(tokens.mean()),
+        long_share=float(tokens[longest].sum() / tokens.sum()),
     )
 
 
