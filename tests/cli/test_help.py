@@ -22,20 +22,8 @@ def test_help_has_an_example_and_json(headway: Headway, command: str, flag: str)
 
 
 def test_the_commands_are_those_of_the_issue(headway: Headway):
-    reads = [
-        "compare",
-        "simulate",
-        "frontier",
-        "sweep",
-        "why",
-        "tune",
-        "capacity",
-        "trace",
-        "policies",
-        "engines",
-        "workloads",
-    ]
-    assert [*reads, "serve", "key"] == COMMANDS
+    advice = ["compare", "simulate", "frontier", "sweep", "tune", "capacity", "why", "theory"]
+    assert [*advice, "trace", "policies", "engines", "workloads", "serve", "key"] == COMMANDS
     listed = headway("--help").out
     for command in COMMANDS:
         assert f" {command} " in listed

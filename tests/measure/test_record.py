@@ -48,7 +48,7 @@ def test_hosts_and_readers_agree_on_the_fields():
     assert fields(Segments) == "clock steps first last end"
     assert fields(Totals) == (
         "iterations decode_iterations prefill_positions decode_positions seconds busy_seconds token_budget "
-        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens cached_positions demoted"
+        "kv_capacity kv_token_iterations kv_peak oom_events wasted_tokens cached_positions demoted promoted"
     )
     assert fields(RunRecord) == (
         "policy engine workload seed outcomes segments totals residence stray timeline wall_seconds partial "

@@ -121,7 +121,7 @@ def watch(trace: Trace, chosen: Policy, engine: EngineProfile, patience: float |
     assert isinstance(scheduler, WatchingScheduler)
     scheduler.noted, scheduler.deliveries, scheduler.outputs, scheduler.got = [], {}, outputs, {}
     arrivals = trace.frame["arrival"].to_list()
-    requests = running._requests(trace.frame, hashed=False)
+    requests = running._requests(trace.frame, hashed=False, limits=None)
     cost = engine.cost
     SimulatedEngine(scheduler, requests, arrivals, outputs, cost, fast_forward=False, patience=patience).run()
     return Watched(running.simulate(trace, chosen, engine, patience=patience), scheduler.noted, scheduler.deliveries)

@@ -21,7 +21,7 @@ from headway.serve.service import Service
 from headway.testing.fake_backend import FakeBackend
 from headway.workload.tenants import TenantsFile
 
-PATIENCE = 20.0  # seconds, after which a test has hung
+PATIENCE = 60.0  # seconds, after which a test has hung
 
 
 class Served:

@@ -123,7 +123,7 @@ def theory(
 ) -> None:
     """Say what a queueing model expects of mean waits: from numbers, or beside the simulator on a workload.
 
-    Examples: headway theory --rate 32 --service-mean 0.13 --servers 5;
+    Example: headway theory --rate 32 --service-mean 0.13 --servers 5, or
     headway theory qba-paper --html theory.html
     """
     numbers = {

@@ -82,7 +82,7 @@ def _frontier(size: Size) -> Iterator[Cell]:
         rules = [
             *(f"past-future(reserve={reserve})" for reserve in sweep.reserves[:: -size.every]),
             *map(watermark, sweep.levels),
-            *map(overcommit, sweep.overcommits[:: size.every]),
+            *map(overcommit, sweep.overcommits),
         ]
         for memory, seed in product(rules, range(size.frontier)):
             yield _cell(size.sweep(name), memory, seed, steady_after=size.start_up)
