@@ -178,6 +178,15 @@ class Stop(Order):
 """
 
 
+@pytest.mark.parametrize("name", ["results.parquet", "parts/x.json"])
+def test_json_is_not_written_over_the_results(headway: Headway, file: Path, swept: None, name: str):
+    before = (file.parent / "out" / "results.parquet").read_bytes()
+    result = headway("sweep", file, "--out", "out", "--json", f"out/{name}")
+    assert result.status == 2
+    assert "--json" in result.err
+    assert (file.parent / "out" / "results.parquet").read_bytes() == before
+
+
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(headway: Headway, folder: Path, trace: Path):
     Path("stop.py").write_text(STOP)
     Path("sweep.toml").write_text(

@@ -167,3 +167,13 @@ def test_the_memory_rule_of_an_engine_is_checked_when_it_is_built() -> None:
 def test_values_of_another_kind_or_size_are_named(order: str, memory: str | None, wrong: str):
     with pytest.raises(InvalidSpec, match=re.escape(wrong)):
         Policy.of(order, memory).build(preset("qba-paper"))
+
+
+class Forgetful(Order):
+    def __init__(self) -> None:
+        self.mine = 1
+
+
+def test_an_own_order_that_forgets_its_base_is_told_so() -> None:
+    with pytest.raises(InvalidSpec, match=r"policy 'Forgetful': its __init__ must call super\(\).__init__\(\)"):
+        Policy.of(Forgetful)

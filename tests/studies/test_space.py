@@ -109,3 +109,14 @@ def test_a_name_says_all_that_differs():
     )
     assert BASE.name(BASE) == "fcfs"
     assert (one.predicts, one.promised) == (True, True)
+
+
+def test_an_own_order_can_be_the_baseline():
+    own = replace(BASE, order="tests.studies.orders:Backwards")
+    room = Space.of(
+        own, ENGINE, memory_matters=True, promised=True, shed=True, classes=True, tenants=True, patience=1.5, length=200
+    )
+    start = room.start()
+    assert start[0] == own
+    for setting in {own, *room.near(own)}:
+        setting.policy().build(ENGINE)

@@ -141,3 +141,9 @@ def test_service_moments(mean: float, scv: float) -> None:
     assert service.residual == pytest.approx(mean * (1 + scv) / 2, rel=1e-12)
     same = Service.mixed((2, 1), (service, service))
     assert (same.mean, same.second) == pytest.approx((service.mean, service.second), rel=1e-12)
+
+
+@pytest.mark.parametrize(("mean", "scv"), [(1e300, 1.0), (1e-300, 1.0), (1.0, 1e308), (1e200, 0.0)])
+def test_service_times_beyond_reason_are_one_line(mean: float, scv: float) -> None:
+    with pytest.raises(InvalidInput, match="service time"):
+        Service.of_scv(mean, scv)

@@ -62,6 +62,7 @@ def sweep(
     path = Path(file)
     given = tables(path)
     check_apart((file,), {"--json": target})
+    _check_results_stay(folder, target)
     if workers is not None and ray is not None:
         raise InvalidInput(
             "--workers and --ray exclude each other: a cluster has its own processes; give one of the two"
@@ -81,6 +82,15 @@ def sweep(
         with sweep_progress() as progress:
             swept = run_plan(plan, where, workers=processes, ray=ray, progress=progress)
         _deliver(plan, swept, target)
+
+
+def _check_results_stay(folder: str | None, target: Path | None) -> None:
+    """Refuse to write the figures over the sweep's own files."""
+    if folder is None or target is None or target == STANDARD_OUTPUT:
+        return
+    inside = target.resolve().is_relative_to(Path(folder).resolve())
+    if inside and (target.suffix == ".parquet" or target.resolve().parent != Path(folder).resolve()):
+        raise InvalidInput(f"--json {target}: is where --out {folder} keeps its results; choose another file")
 
 
 def _folder(text: str) -> Path:

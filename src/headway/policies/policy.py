@@ -72,7 +72,8 @@ class Policy:
             eviction=parse_spec(eviction),
             shares=shares or Shares(),
         )
-        policy.order()
+        if not hasattr(policy.order(), "returned"):
+            raise InvalidSpec(f"policy '{name}': its __init__ must call super().__init__()")
         if policy.memory is not None:
             build(policy.memory, MEMORY_RULES, "memory rule")
         build(policy.shedding, SHEDDING_RULES, "shedding rule")

@@ -117,18 +117,18 @@ class Setting:
 
     def complexity(self, baseline: Setting) -> tuple[int, bool, int, str]:
         """Return a key: whoever changes less, and needs to know less, is simpler."""
-        options = sum(len(parse_spec(spec).arguments) for spec in (self.order, self.memory, self.shed))
+        options = sum(len(_parsed(spec).arguments) for spec in (self.order, self.memory, self.shed))
         return self.changed(baseline), self.predicts, options, repr(self)
 
     @property
     def predicts(self) -> bool:
         """Whether it needs to be told who will be long."""
-        return parse_spec(self.order).name in BY_CLASS
+        return _parsed(self.order).name in BY_CLASS
 
     @property
     def promised(self) -> bool:
         """Whether it needs to know what requests were promised."""
-        return any(parse_spec(spec).name in BY_PROMISE for spec in (self.order, self.shed))
+        return any(_parsed(spec).name in BY_PROMISE for spec in (self.order, self.shed))
 
 
 @dataclass(frozen=True)
@@ -226,18 +226,23 @@ class Space:
         return [one for one in dict.fromkeys(made) if one != setting and self._useful(one)]
 
     def _useful(self, setting: Setting) -> bool:
-        order = parse_spec(setting.order)
+        order = _parsed(setting.order)
         return order.name != "combined" or order.arguments.get("chunk", 0) < self.most_chunk
+
+
+def _parsed(spec: str) -> Spec:
+    """Return a spec as data; of an own order, which is named by its import path, nothing is searched."""
+    return Spec(spec.strip()) if ":" in spec.partition("(")[0] else parse_spec(spec)
 
 
 def _typed(specs: Sequence[str]) -> tuple[str, ...]:
     """Return specs as they are written everywhere."""
-    return tuple(str(parse_spec(spec)) for spec in specs)
+    return tuple(str(_parsed(spec)) for spec in specs)
 
 
 def _steps(spec: str, ladders: dict[str, dict[str, tuple[float, ...]]]) -> Iterator[str]:
     """Yield specs with one searched option one step up or down."""
-    parsed = parse_spec(spec)
+    parsed = _parsed(spec)
     for option, ladder in ladders.get(parsed.name, {}).items():
         if option in parsed.arguments:
             for value in _beside(parsed.arguments[option], ladder):

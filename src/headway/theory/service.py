@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from headway.core.errors import InvalidInput
 from headway.core.spec import number
 
+_MOST = 1e9  # seconds, and their inverse: far beyond anything that is served, and moments stay numbers
 _ROUNDING = 1e-9  # relative: moments of equal numbers, computed by sums
 
 
@@ -25,7 +26,7 @@ class Service:
     second: float
 
     def __post_init__(self) -> None:
-        number("the mean service time", self.mean, 0, math.inf, open_low=True, open_high=True)
+        number("the mean service time", self.mean, 1 / _MOST, _MOST)
         number("the second moment of the service time", self.second, 0, math.inf, open_low=True, open_high=True)
         if self.second < self.mean**2 * (1 - _ROUNDING):
             raise InvalidInput(
@@ -36,7 +37,8 @@ class Service:
     @classmethod
     def of_scv(cls, mean: float, scv: float) -> Service:
         """Make it of the mean and the squared coefficient of variation: 0 constant, 1 exponential."""
-        scv = number("the service time's scv", scv, 0, math.inf, open_high=True)
+        number("the mean service time", mean, 1 / _MOST, _MOST)
+        scv = number("the service time's scv", scv, 0, _MOST)
         return cls(mean, mean**2 * (1 + scv))
 
     @classmethod
