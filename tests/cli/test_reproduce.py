@@ -143,7 +143,10 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         patch.setattr(Cell, "run", interrupting(5))
         early = headway(*asked)
     assert early.status == 130
-    assert "finished runs are kept in out/cells" in early.err
+    assert early.err == (
+        "headway: interrupted before there was anything to show: 5 finished runs are kept in out/cells; "
+        "the same command goes on\n"
+    )
     assert {path.name for path in (folder / "out").iterdir()} == {"cells"}
     with monkeypatch.context() as patch:
         patch.setattr(Cell, "run", interrupting(25))

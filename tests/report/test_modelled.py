@@ -104,7 +104,8 @@ def test_where_the_model_has_practically_no_waits_words_say_so() -> None:
 
 @pytest.mark.parametrize("model", [0.0, 1e-9, 1e-140])
 def test_where_nobody_waits_in_either_the_size_holds(model: float) -> None:
-    none, idle = (model,) * 4, (0.0,) * 4
+    none: Means = (model, model, model, model)
+    idle: Means = (0.0, 0.0, 0.0, 0.0)
     answer = modelled_answer(modelled([none] * 3, [none] * 3, [idle] * 3, BELOW))
     nobody = "nobody waits, in the model and in the simulator"
     assert f"from 20 to 30/s {nobody}, so the size holds; above, the same." in answer
