@@ -38,6 +38,11 @@ def test_it_writes_page_figures_data_and_findings(headway: Headway, folder: Path
     assert result.status == 0
     assert result.out.startswith("Does it come out? Quota-Based Aging")
     assert "were not run." in result.words
+    assert (
+        result.words.index("reported")
+        < result.words.index("Not run,")
+        < result.words.index("IV-B, Fig. 2: P99 wait (7)")
+    )
     assert "does not hold here" in result.words or "holds" in result.words
     assert result.err == "wrote out/index.html, with figures and data beside it\n"
     names = {path.name for path in (folder / "out").iterdir()}
@@ -143,7 +148,10 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         patch.setattr(Cell, "run", interrupting(5))
         early = headway(*asked)
     assert early.status == 130
-    assert "finished runs are kept in out/cells" in early.err
+    assert early.err == (
+        "headway: interrupted before there was anything to show: 5 finished runs are kept in out/cells; "
+        "the same command goes on\n"
+    )
     assert {path.name for path in (folder / "out").iterdir()} == {"cells"}
     with monkeypatch.context() as patch:
         patch.setattr(Cell, "run", interrupting(25))

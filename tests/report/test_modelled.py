@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
+
+import pytest
 
 from headway.measure.intervals import Interval
 from headway.report.modelled import modelled_page
@@ -20,9 +24,9 @@ def test_a_model_that_holds() -> None:
     assert modelled_answer(found) == (
         "In order: the model has fcfs > aa ≥ qba > psf at all 3 rates at which it is stable, and the simulator at all "
         "of them. The order holds. "
-        f"In size, with n = 7 (slots and memory): from 20 to 30/s {same}, so the size holds; above, {same}. "
+        f"In size, with n = 7 (slots and memory): from 20 to 30/s {same}, so the size holds; above, the same. "
         f"In size, with n = 4.10 (fitted to the wait of fcfs at 30/s): from 20 to 30/s {same}, so the size holds; "
-        f"above, {same}. In the simulator aa stays below fcfs at all these rates, as it must in the model."
+        "above, the same. In the simulator aa stays below fcfs at all these rates, as it must in the model."
     )
 
 
@@ -57,7 +61,7 @@ def test_orders_that_are_wrong_do_not_hold() -> None:
 def test_waits_that_are_too_large_and_models_that_are_never_stable() -> None:
     answer = modelled_answer(modelled([times(ORDERED, 10)] * 3, [NEVER] * 3, [ORDERED] * 3, BELOW))
     assert answer.startswith("In order nothing can be said")
-    assert "its waits are 10 to 10 times too large, so the size does not hold" in answer
+    assert "its waits are 10 times too large, so the size does not hold" in answer
     assert "the model has no mean wait up to 30/s, where it was calibrated; unstable (no mean wait) from 20/s" in answer
 
 
@@ -80,3 +84,35 @@ def test_the_page_says_what_the_terminal_says() -> None:
     page = modelled_page(found)
     for text in ("the simulator at all of them", "headway theory w", "4.1 servers: fitted to the wait of fcfs"):
         assert text in page.replace("\N{NO-BREAK SPACE}", " "), text
+
+
+def test_where_the_model_has_practically_no_waits_words_say_so() -> None:
+    tiny, small = times(ORDERED, 1e-140), times(ORDERED, 1e-4)
+    rates = (5.661391, 6.793669, 9.058225)
+    found = modelled([tiny] * 3, [small, ORDERED, tiny], [ORDERED] * 3, BELOW, rates)
+    answer = modelled_answer(replace(found, calibration={**found.calibration, "rate": 6.793669}))
+    nobody = "the model says that practically nobody waits, and in the simulator requests do"
+    assert f"from 5.66 to 6.79/s {nobody}, so the size does not hold; above, the same." in answer
+    assert "its waits are 1.0 to more than 1,000 times too small" in answer
+    assert not re.search(r"[\d,]{8}|\d\.\d{3}", answer + modelled_table(found).rows[0])
+    assert modelled_table(found).columns[1].cells[0] == "≈ 0"
+    literal, _ = modelled_plates(found)
+    assert literal.data.filter(source="model")["wait"].null_count() == 12
+    assert "not drawn where it says that nobody waits" in literal.caption
+    assert found.to_dict()["agreement"][0]["near"] == [None, None]
+
+
+@pytest.mark.parametrize("model", [0.0, 1e-9, 1e-140])
+def test_where_nobody_waits_in_either_the_size_holds(model: float) -> None:
+    none: Means = (model, model, model, model)
+    idle: Means = (0.0, 0.0, 0.0, 0.0)
+    answer = modelled_answer(modelled([none] * 3, [none] * 3, [idle] * 3, BELOW))
+    nobody = "nobody waits, in the model and in the simulator"
+    assert f"from 20 to 30/s {nobody}, so the size holds; above, the same." in answer
+
+
+def test_where_only_the_model_has_waits_they_are_too_large() -> None:
+    idle: Means = (0.0, 0.0, 0.0, 0.0)
+    answer = modelled_answer(modelled([ORDERED] * 3, [ORDERED] * 3, [idle, (1.0, 1.0, 1.0, 1.0), idle], BELOW))
+    assert "from 20 to 30/s its waits are 2.0 to more than 1,000 times too large, so the size does not hold" in answer
+    assert "above, its waits are more than 1,000 times too large" in answer

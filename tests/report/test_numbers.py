@@ -1,6 +1,6 @@
 import pytest
 
-from headway.report.numbers import count_text, list_text, percent_text, seconds_text
+from headway.report.numbers import count_text, list_text, load_text, percent_text, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,8 @@ def test_shares():
 )
 def test_lists(words: list[str], text: str):
     assert list_text(words) == text
+
+
+def test_loads_have_three_digits_at_most() -> None:
+    rates = (30.0, 6.79367, 0.053149, 1234.5, 99.96, 5.0)
+    assert [load_text(rate) for rate in rates] == ["30", "6.79", "0.0531", "1,230", "100", "5"]

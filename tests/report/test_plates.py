@@ -67,3 +67,25 @@ def test_a_logarithm_has_no_place_for_nothing() -> None:
 def test_without_bands_and_texts_there_are_none() -> None:
     plain = replace(MEANS, low=None, high=None, dash=None)
     assert {layer["mark"]["type"] for layer in spec(plain)["layer"]} == {"line", "point"}
+
+
+@pytest.mark.parametrize("plate", [MEANS, PATHS, BARS], ids=lambda plate: plate.kind)
+def test_where_no_row_has_an_interval_or_a_text_nothing_is_drawn_for_them(plate: Plate) -> None:
+    """An empty layer has scales of its own, and takes the colours of all others away."""
+    nothing = {name: pl.lit(None, pl.Float64) for name in ("low", "high")} | {"says": pl.lit(None, pl.String)}
+    bare = replace(plate, data=plate.data.with_columns(**nothing), low="low", high="high", text="says")
+    drawn = spec(bare)
+    assert all(layer.get("data", drawn.get("data"))["values"] for layer in drawn["layer"])
+    assert {layer["mark"]["type"] for layer in drawn["layer"]} <= {"line", "point", "bar"}
+    vl_convert.vegalite_to_svg(drawn)
+
+
+def test_layers_that_have_rows_of_some_series_only_share_the_colours_of_all() -> None:
+    one = pl.when(pl.col("policy") == "psf")
+    some = replace(MEANS, data=LOADS.with_columns(one.then("low").alias("low"), one.then("high").alias("high")))
+    scales = [layer["encoding"]["color"]["scale"] for layer in spec(some)["layer"]]
+    assert {row["series"] for row in values(some, "area")} == {"psf"}
+    assert len(scales) == 3
+    assert all(scale == scales[0] for scale in scales)
+    drawn = vl_convert.vegalite_to_svg(spec(some))
+    assert all(colour in drawn for colour in scales[0]["range"])

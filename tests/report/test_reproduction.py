@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from headway.report.reproduction import reproduction_page, write_reproduction
 from headway.report.reproduction_words import not_held, reproduction_answer
-from tests.measure.reproduction_by_hand import LOADS, TABLE, typical
+from tests.measure.reproduction_by_hand import LOADS, TABLE, finding, typical
 from tests.report.test_html import Page
 
 
@@ -38,11 +38,23 @@ def test_every_verdict_is_said_and_coloured(page: Page) -> None:
         "verdict holds",
         "verdict holds-in-part",
         "verdict does-not-hold-here",
-        "verdict not-run",
     ]
     assert page.texts["span"].count("holds") == 1
     style = page.text("style")
     assert all(f".{chip.replace(' ', '.')} {{ color" in style for chip in chips[2:] if chip)
+
+
+def test_claims_that_were_not_run_are_one_line_after_those_that_were() -> None:
+    never = replace(finding("never", "not run", "Nobody can."), where="VI")
+    several = [replace(finding(f"left-{place}", "not run"), where="IV-C") for place in range(3)]
+    found = replace(typical(), findings=(never, *several, *typical().findings))
+    page = Page(reproduction_page(found))
+    rows = [attrs["id"] for tag, attrs in page.elements if tag == "tr" and "id" in attrs]
+    assert rows == ["one", "two", "three", "never"]
+    assert "Not run, 4: IV-C (3); IV-B, Fig. 2 (1)." in page.texts["p"]
+    assert "Nobody can." in page.texts["span"]
+    assert "Not run" not in reproduction_page(replace(found, findings=typical().findings[:3]))
+    assert len(found.to_dict()["findings"]) == 8
 
 
 def test_the_page_has_claims_figures_tables_and_how_to_repeat_it(page: Page) -> None:

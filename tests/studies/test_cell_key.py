@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -241,3 +242,14 @@ def test_the_name_of_a_policy_is_no_part_of_its_key():
     (planned,) = plan_of({"workload": "qba-paper", "policy": "fcfs"}).cells
     renamed = replace(planned.cell, policy=replace(Policy.of("fcfs"), name="mine"))
     assert Keys().of(renamed) == planned.key
+
+
+def served(until: float, *, since: float = 0.0) -> float:
+    return until - since
+
+
+def test_a_measure_with_arguments_counts_with_them():
+    known = [plain(partial(served, 1.0)), plain(partial(served, 2.0)), plain(partial(served, 1.0, since=0.5))]
+    assert all(one != other for one, other in combinations(known, 2))
+    assert known[0] == plain(partial(served, 1.0))
+    assert known[0] != plain(served)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.console import interruptible, progress_bar
+from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import json_output
-from headway.cli.reproduction import OutOption, QuickOption, deliver, read_folder, read_only
+from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
 from headway.studies.papers.deadlines_and_fairness import PARTS, reproduce
 
 
@@ -30,6 +30,12 @@ def fairness(
     """
     folder, target = read_folder(out, "fairness"), json_output(json)
     parts = read_only(only, PARTS)
-    with interruptible(), progress_bar("simulating") as progress:
-        found = reproduce(parts, quick=quick, command=shlex.join(["headway", *sys.argv[1:]]), progress=progress)
+    with resumable(folder), progress_bar("simulating") as progress:
+        found = reproduce(
+            parts,
+            quick=quick,
+            keep=folder / KEPT,
+            command=shlex.join(["headway", *sys.argv[1:]]),
+            progress=progress,
+        )
     deliver(found, folder, target)

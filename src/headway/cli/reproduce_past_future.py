@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.console import interruptible, progress_bar
+from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only
+from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
 from headway.studies.papers.past_future.plan import PARTS
 from headway.studies.papers.past_future.study import reproduce
 from headway.workload import read_trace
@@ -38,7 +38,7 @@ def past_future(
     check_apart((trace,), {"--json": target})
     parts = read_only(only, tuple(PARTS))
     opened = None if trace is None else read_trace(trace)
-    with interruptible(), progress_bar("simulating") as progress:
+    with resumable(folder), progress_bar("simulating") as progress:
         found = reproduce(
             parts,
             quick=quick,

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from headway.cli.console import interruptible, progress_bar
+from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, kept_line, read_folder, read_only
+from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
 from headway.core.errors import InvalidInput
 from headway.studies.papers.quota_based_aging import FULL, PARTS, QUICK, reproduce
 from headway.workload import Trace, open_trace
@@ -38,7 +38,7 @@ def qba(
     check_apart((trace,), {"--json": target})
     parts = read_only(only, PARTS)
     opened = None if trace is None else _windowed(trace)
-    with interruptible(kept_line(folder)), progress_bar("simulating") as progress:
+    with resumable(folder), progress_bar("simulating") as progress:
         found = reproduce(
             parts,
             seeds=range(QUICK if quick else FULL),

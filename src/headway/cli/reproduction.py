@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import json as json_text
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headway.cli.console import STANDARD_OUTPUT, WHILE_WRITING, end_if_partial, err, interruptible, out, write_json
+from headway.cli.console import (
+    INTERRUPTED,
+    STANDARD_OUTPUT,
+    WHILE_WRITING,
+    end_if_partial,
+    err,
+    fail,
+    interruptible,
+    out,
+    write_json,
+)
 from headway.cli.console import writing as writing_to
 from headway.cli.tables import print_reproduction
 from headway.core.errors import InvalidInput, nearest
 from headway.measure.reproduction import Reproduction
+from headway.studies.result_store import finished_keys
 
 FINDINGS = "findings.json"
 KEPT = "cells"
@@ -71,11 +84,18 @@ def read_only(text: str | None, parts: tuple[str, ...]) -> tuple[str, ...]:
     return (text,)
 
 
-def kept_line(folder: Path) -> str:
-    """Return what Ctrl-C is answered with before there is anything to show."""
-    return (
-        f"interrupted before there was anything to show; finished runs are kept in {folder / KEPT}, try again to go on"
-    )
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """End with a line at Ctrl-C before there is anything to show: how many runs are kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept := len(finished_keys(folder / KEPT)):
+            runs = f"{kept:,} finished {'run is' if kept == 1 else 'runs are'} kept"
+            fail(f"interrupted before there was anything to show: {runs} in {folder / KEPT}; the same command goes on")
+        else:
+            fail("interrupted before any run was finished; no results were written")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:

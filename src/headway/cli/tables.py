@@ -20,7 +20,7 @@ from headway.report.frontier_tables import equal_use_table, settings_table, time
 from headway.report.frontier_words import frontier_answer, frontier_question
 from headway.report.modelled_tables import modelled_table
 from headway.report.modelled_words import calibration_text, modelled_answer, modelled_question
-from headway.report.reproduction_words import figures_text, reproduction_answer, reproduction_question
+from headway.report.reproduction_words import figures_text, left_out_text, reproduction_answer, reproduction_question
 from headway.report.sentences import answer, question, rules_line
 from headway.report.tables import (
     Column,
@@ -81,6 +81,8 @@ def print_reproduction(found: Reproduction, console: Console) -> None:
     table = plain_table(("verdict", "claim", "reported", "ours"), rows, wrap=(0, 1, 2, 3))
     table.columns[0].min_width = table.columns[2].min_width = 8
     console.print(table)
+    if left_out := left_out_text(found):
+        console.print(Text(left_out))
     for note in found.notes:
         console.print(Text(f"- {note}", style="dim"))
 

@@ -15,6 +15,9 @@ from headway.measure.intervals import Interval
 POLICIES = ("fcfs", "aa", "qba", "psf")
 """The policies of the model, in the order in which it puts their mean waits, the longest first."""
 
+NOBODY_WAITS = 1e-6
+"""Seconds: a mean wait below this is none."""
+
 POINT_SCHEMA: dict[str, type[pl.DataType]] = {
     "servers": pl.String,
     "rate": pl.Float64,
@@ -44,7 +47,8 @@ class Agreement:
         ordered: those of `stable` at which the model has fcfs > aa ≥ qba > psf.
         simulated_ordered: those of `stable` at which the simulator has all four in that order too.
         near: simulated over modelled mean waits up to the rate of calibration, the least and the largest of all
-            policies; None where the model has no wait there.
+            policies; infinite where only the model says that nobody waits. None where the model has no mean wait
+            there, or nobody waits in either.
         far: the same above that rate, as far as the model is stable.
     """
 
@@ -137,10 +141,10 @@ class Modelled:
 
         def ratios(*, near: bool) -> tuple[float, float] | None:
             found = [
-                simulated[rate][policy] / wait
+                simulated[rate][policy] / wait if wait >= NOBODY_WAITS else math.inf
                 for rate in stable
                 for policy, wait in model[rate].items()
-                if wait > 0 and (rate <= calibrated) == near
+                if max(wait, simulated[rate][policy]) >= NOBODY_WAITS and (rate <= calibrated) == near
             ]
             return (min(found), max(found)) if found else None
 

@@ -6,20 +6,23 @@ import math
 
 import polars as pl
 
-from headway.measure.modelled import POLICIES, Agreement, Modelled
+from headway.measure.modelled import NOBODY_WAITS, POLICIES, Agreement, Modelled
 from headway.measure.reproduction import Axis, Plate
 from headway.report.columns import NO_VALUE, Column, Table
 from headway.report.modelled_words import SOURCES
+from headway.report.numbers import load_text
 
-NO_MEAN = "∞"
+NO_MEAN, NO_WAIT = "∞", "≈ 0"
 
 
 def wait_text(seconds: float | None) -> str:
-    """Return a mean wait in seconds, without its unit, to three digits; `∞` where none exists."""
+    """Return a mean wait in seconds without its unit, to three digits: `∞` where none exists, `≈ 0` below 1 µs."""
     if seconds is None:
         return NO_VALUE
     if not math.isfinite(seconds):
         return NO_MEAN
+    if seconds < NOBODY_WAITS:
+        return NO_WAIT
     return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:#.3g}"
 
 
@@ -39,7 +42,7 @@ def modelled_table(found: Modelled) -> Table:
         for name, column in (("model", "model"), ("simulated", "simulated")):
             cells = tuple(wait_text(rows[*key, policy][column]) for key in keys)
             columns.append(Column(policy, name, "", cells, blank))
-    texts = tuple(f"{rate:g}/s" for rate in rates)
+    texts = tuple(f"{load_text(rate)}/s" for rate in rates)
     return Table(
         "Mean waits of the model and of the simulator (s)",
         texts,
@@ -63,14 +66,16 @@ def _plate(found: Modelled, one: Agreement) -> Plate:
         "policy",
         "rate",
         source=pl.lit("model"),
-        wait=pl.when(pl.col("model").is_finite()).then("model"),
+        wait=pl.when(pl.col("model").is_finite(), pl.col("model") >= NOBODY_WAITS).then("model"),
         low=pl.lit(None, dtype=pl.Float64),
         high=pl.lit(None, dtype=pl.Float64),
     )
     bands = " Bands are 95 % intervals over seeds." if points["low"].is_not_null().any() else ""
     caption = "Solid lines are simulated, dashed ones the model's."
     if one.unstable_from is not None:
-        caption += f" These end where the model has no mean wait: rho ≥ 1 from {one.unstable_from:g}/s."
+        caption += f" These end where the model has no mean wait: rho ≥ 1 from {load_text(one.unstable_from)}/s."
+    if (points["model"] < NOBODY_WAITS).any():
+        caption += " The model is not drawn where it says that nobody waits: below a microsecond."
     return Plate(
         name=f"model-{one.servers}",
         title=f"{one.n:.3g} servers: {SOURCES[one.servers]}",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from headway.measure.modelled import Agreement, Excess, Modelled
-from headway.report.numbers import list_text, rate_text, seconds_text
+from headway.report.numbers import list_text, load_text, rate_text, seconds_text
 
 CLOSE, ROUGH = 1.25, 3.0
 """Factors between simulated and modelled waits up to which the size is said to hold, and to hold roughly."""
+
+NOBODY = 1000.0
+"""Factor beyond which waits are told as none: the model and the simulator speak of different things there."""
 
 ORDER = "fcfs > aa ≥ qba > psf"
 SOURCES = {"literal": "slots and memory", "fitted": "fitted to the wait of fcfs"}
@@ -32,7 +36,7 @@ def servers_text(found: Modelled, agreement: Agreement) -> str:
     if agreement.servers != "fitted":
         return f"n = {agreement.n:g} ({SOURCES[agreement.servers]})"
     sure = f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f}" if interval else ""
-    return f"n = {agreement.n:.2f} ({SOURCES['fitted']} at {found.calibration['rate']:g}/s{sure})"
+    return f"n = {agreement.n:.2f} ({SOURCES['fitted']} at {load_text(found.calibration['rate'])}/s{sure})"
 
 
 def calibration_text(found: Modelled) -> str:
@@ -40,7 +44,7 @@ def calibration_text(found: Modelled) -> str:
     of = found.calibration
     service, share = of["service"], of["short_share"]
     return (
-        f"Taken from runs under fcfs at {of['rate']:g} requests/s: a request is in the engine for "
+        f"Taken from runs under fcfs at {load_text(of['rate'])} requests/s: a request is in the engine for "
         f"{seconds_text(service['all']['mean'])} (scv {service['all']['scv']:.2f}; predicted short "
         f"{seconds_text(service['short']['mean'])}, {share * 100:.0f} % of them; long "
         f"{seconds_text(service['long']['mean'])}). Promoted fractions of long requests: {_promoted(found)}."
@@ -51,7 +55,7 @@ def _promoted(found: Modelled) -> str:
     texts: list[str] = []
     for policy, points in found.calibration["promoted"].items():
         ends = points[0], points[-1]
-        low, high = (f"{end['fraction']:.2f} at {end['rate']:g}/s" for end in ends)
+        low, high = (f"{end['fraction']:.2f} at {load_text(end['rate'])}/s" for end in ends)
         texts.append(f"{policy} {low} to {high}")
     return list_text(texts)
 
@@ -77,32 +81,45 @@ def _at(some: Sequence[float], every: Sequence[float], *, of_these: bool = False
 
 def _size(found: Modelled, one: Agreement) -> str:
     told = f"In size, with {servers_text(found, one)}: "
-    if one.near is None:
-        told += f"the model has no mean wait up to {found.calibration['rate']:g}/s, where it was calibrated"
+    calibrated = found.calibration["rate"]
+    near = [load_text(rate) for rate in one.stable if rate <= calibrated]
+    if not near:
+        told += f"the model has no mean wait up to {load_text(calibrated)}/s, where it was calibrated"
     else:
-        near = [rate for rate in one.stable if rate <= found.calibration["rate"]]
-        span = f"from {near[0]:g} to {near[-1]:g}/s" if len(near) > 1 else f"at {near[0]:g}/s"
+        span = f"from {near[0]} to {near[-1]}/s" if len(near) > 1 else f"at {near[0]}/s"
         told += f"{span} {_apart(one.near)}, {_verdict(one.near)}"
-    if one.far is not None and one.near is not None:
-        told += f"; above, {_apart(one.far)}"
+    if near and any(rate > calibrated for rate in one.stable):
+        told += f"; above, {'the same' if _apart(one.far) == _apart(one.near) else _apart(one.far)}"
     if one.unstable_from is not None:
-        told += f"; unstable (no mean wait) from {one.unstable_from:g}/s"
+        told += f"; unstable (no mean wait) from {load_text(one.unstable_from)}/s"
     return f"{told}."
 
 
-def _apart(ratios: tuple[float, float]) -> str:
+def _apart(ratios: tuple[float, float] | None) -> str:
     """Say how simulated waits compare with modelled ones."""
+    if ratios is None:
+        return "nobody waits, in the model and in the simulator"
     low, high = ratios
+    if low > NOBODY:
+        return "the model says that practically nobody waits, and in the simulator requests do"
     if low >= 1 / CLOSE and high <= CLOSE:
         return f"simulated waits are {low:.2f} to {high:.2f} times the model's"
     if high > ROUGH and low >= 1:
-        return f"its waits are {rate_text(low)} to {rate_text(high)} times too small"
+        return f"its waits are {rate_text(low)} to {_factor(high)} times too small"
     if low < 1 / ROUGH and high <= 1:
-        return f"its waits are {rate_text(1 / high)} to {rate_text(1 / low)} times too large"
-    return f"simulated waits are {rate_text(low)} to {rate_text(high)} times the model's"
+        least, most = (_factor(1 / ratio if ratio else math.inf) for ratio in (high, low))
+        return f"its waits are {least if least == most else f'{least} to {most}'} times too large"
+    least = rate_text(low) if low >= 1 / NOBODY else f"less than {1 / NOBODY:g}"
+    return f"simulated waits are {least} to {_factor(high)} times the model's"
 
 
-def _verdict(ratios: tuple[float, float]) -> str:
+def _factor(value: float) -> str:
+    return rate_text(value) if value <= NOBODY else f"more than {NOBODY:,.0f}"
+
+
+def _verdict(ratios: tuple[float, float] | None) -> str:
+    if ratios is None:
+        return "so the size holds"
     worst = max(ratios[1], 1 / ratios[0] if ratios[0] else float("inf"))
     if worst <= CLOSE:
         return "so the size holds"
@@ -124,4 +141,4 @@ def _aa(found: Modelled) -> str:
 
 
 def _rates(some: Sequence[Excess]) -> str:
-    return f"{list_text([f'{one.rate:g}' for one in some])}/s"
+    return f"{list_text([load_text(one.rate) for one in some])}/s"

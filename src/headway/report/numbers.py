@@ -39,6 +39,11 @@ def rate_text(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
+def load_text(rate: float) -> str:
+    """Return requests a second to three digits: `30`, `6.79`, `0.0531`, `1,230`."""
+    return f"{float(f'{rate:.3g}'):,g}"
+
+
 def list_text(words: Sequence[str]) -> str:
     """Return `a`, `a and b`, `a, b and c`."""
     return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -87,20 +87,22 @@ def _path(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
 def _bars(plate: Plate, rows: list[dict[str, Any]]) -> alt.LayerChart:
     order = list(dict.fromkeys(row["x"] for row in rows))
     x = alt.X("x:N").title(plate.x.title or None).sort(order).axis(labelAngle=0, labelLimit=180)
-    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=_axis(alt.Y("y:Q"), plate))
+    places: dict[str, Any] = {"x": x, "y": _axis(alt.Y("y:Q"), plate)}
     inked = _base(plate, rows).encode(x=x)
     if plate.series not in (None, plate.x.column):
         # Space between bars by the scale: a bar of a relative width would stand half a place beside its whisker.
         offset = alt.XOffset("series:N").sort(_names(rows, "series")).scale(paddingInner=1 - BAR)
-        base, bars = base.encode(xOffset=offset), inked.encode(xOffset=offset).mark_bar()
+        places["xOffset"] = offset
+        bars = inked.encode(xOffset=offset).mark_bar()
     else:
         bars = inked.mark_bar(width=alt.RelativeBandSize(BAR))
     layers = [bars.encode(tooltip=_tooltip(plate))]
-    if plate.low and plate.high:
-        whiskers = base.mark_rule(color=_INK, opacity=0.7).encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q")
-        layers.append(whiskers.transform_filter("isValid(datum.low) && isValid(datum.high)"))
-    if plate.text:
-        layers.append(base.mark_text(dy=-7, color=_INK).encode(text="text:N"))
+    if known := _known(rows, "low", "high"):
+        whiskers = alt.Chart(alt.Data(values=known)).mark_rule(color=_INK, opacity=0.7).encode(**places)
+        layers.append(whiskers.encode(y=_axis(alt.Y("low:Q"), plate), y2="high:Q"))
+    if named := _known(rows, "text"):
+        texts = alt.Chart(alt.Data(values=named)).mark_text(dy=-7, color=_INK).encode(**places)
+        layers.append(texts.encode(text="text:N"))
     return alt.LayerChart(layer=layers, height=WIDE_HEIGHT if plate.wide else HEIGHT)
 
 
@@ -128,13 +130,16 @@ _KINDS: dict[Kind, Callable[[Plate, list[dict[str, Any]]], alt.LayerChart]] = {
 
 
 def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> alt.Chart:
-    """Return places, colours and (of lines) dashes, with legends where there is something to tell apart."""
+    """Return places, colours and (of lines) dashes, with legends where there is something to tell apart.
+
+    The layers of a chart share their scales, so that each has all names, also those that it has no rows of.
+    """
     chart = alt.Chart(alt.Data(values=rows)).encode(
         x=_axis(alt.X("x:Q"), plate),
         y=_axis(alt.Y("y:Q"), plate),
     )
     if plate.series:
-        names = _names(rows, "series")
+        names = _names(_rows(plate), "series")
         colours = plate_colours(names)
         scale = alt.Scale(domain=names, range=[colours[name] for name in names])
         chart = chart.encode(
@@ -143,7 +148,7 @@ def _base(plate: Plate, rows: list[dict[str, Any]], *, line: bool = False) -> al
     if plate.dash and not line:
         chart = chart.encode(detail="dash:N")
     if plate.dash and line:
-        kinds = _names(rows, "dash")
+        kinds = _names(_rows(plate), "dash")
         dashes = alt.Scale(domain=kinds, range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(kinds))])
         shown = legend("stroke", kinds, _INK) if len(kinds) > 1 else None
         chart = chart.encode(strokeDash=alt.StrokeDash("dash:N").scale(dashes).legend(shown))
@@ -174,9 +179,10 @@ def _whiskers(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
 
 
 def _texts(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
-    if not plate.text:
+    named = [row for row in rows if row.get("text")]
+    if not named:
         return []
-    base = _base(plate, [row for row in rows if row.get("text")])
+    base = _base(plate, named)
     return [base.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="text:N")]
 
 

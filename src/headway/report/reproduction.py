@@ -18,7 +18,13 @@ from headway.report.fragments import figure_grid, notes_section, partial_banner,
 from headway.report.page import page
 from headway.report.picture import figure_pictures
 from headway.report.plates import figure_of
-from headway.report.reproduction_words import not_held, reproduction_answer, reproduction_question
+from headway.report.reproduction_words import (
+    left_out_text,
+    listed,
+    not_held,
+    reproduction_answer,
+    reproduction_question,
+)
 
 PAGE, FINDINGS = "index.html", "findings.json"
 ENDINGS = {"figures": ("png", "svg", "csv", "parquet"), "tables": ("csv", "parquet")}
@@ -95,7 +101,7 @@ def _page(found: Reproduction, figures: dict[str, Figure]) -> str:
             partial_banner(partial=found.partial),
             f'<p class="answer">{prose(reproduction_answer(found))}</p>\n</header>\n<main>',
             section("What does not come out", _MISSED, _missed(missed)) if missed else "",
-            section("Claims", _CLAIMS, _claims(found.findings)),
+            section("Claims", _CLAIMS, _claims(found)),
             *(_part(part, figures) for part in found.parts),
             settings_section(found.settings),
             notes_section(found.notes),
@@ -112,19 +118,20 @@ def _missed(findings: list[Finding]) -> str:
     return f'<ul class="missed">\n{items}\n</ul>'
 
 
-def _claims(findings: tuple[Finding, ...]) -> str:
-    """Return the table of claims, in blocks by where the paper says so."""
+def _claims(found: Reproduction) -> str:
+    """Return the table of claims, in blocks by where the paper says so, and a line about those that were left out."""
     rows = "\n".join(
         f'<tr class="block"><th scope="rowgroup" colspan="5"><span>{html.escape(where)}</span></th></tr>\n'
         + "\n".join(_claim(one) for one in block)
-        for where, block in groupby(findings, lambda finding: finding.where)
+        for where, block in groupby(listed(found), lambda finding: finding.where)
     )
     heads = "".join(
         f'<th scope="col" class="words">{name}</th>' for name in ("Reported", "Ours", "95 % interval", "Verdict")
     )
     head = f'<tr><th scope="col">Claim</th>{heads}</tr>'
     table = f'<table class="claims">\n<thead>\n{head}\n</thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
-    return f'<div class="scroll">{table}</div>'
+    left_out = f'\n<p class="how">{prose(text)}</p>' if (text := left_out_text(found)) else ""
+    return f'<div class="scroll">{table}</div>{left_out}'
 
 
 def _claim(one: Finding) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from headway.measure.findings import Finding, Verdict, counts
 from headway.measure.reproduction import Reproduction
 from headway.report.numbers import list_text
@@ -28,6 +30,20 @@ def reproduction_answer(found: Reproduction) -> str:
     if not left_out:
         return answer
     return f"{answer} {left_out} {'was' if left_out == 1 else 'were'} not run."
+
+
+def listed(found: Reproduction) -> list[Finding]:
+    """Return the findings that are shown one by one: those that were judged, then those that say why they cannot be."""
+    judged = [one for one in found.findings if one.verdict != "not run"]
+    return judged + [one for one in found.findings if one.verdict == "not run" and one.why]
+
+
+def left_out_text(found: Reproduction) -> str:
+    """Say in a line how many claims were left out, and of which parts of the paper; empty where none was."""
+    parts = Counter(one.where for one in found.findings if one.verdict == "not run" and not one.why)
+    if not parts:
+        return ""
+    return f"Not run, {parts.total()}: {'; '.join(f'{where} ({count})' for where, count in parts.items())}."
 
 
 def not_held(found: Reproduction) -> list[Finding]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FunctionType
@@ -209,6 +209,7 @@ _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Mapping, lambda value: ["mapping", sorted([str(key), plain(item)] for key, item in value.items())]),
     (Sequence, lambda value: ["list", *map(plain, value)]),
     (FunctionType, lambda value: ["function", value.__module__, value.__qualname__, _code_of(value.__module__)]),
+    (partial, lambda value: ["partial", *map(plain, (value.func, value.args, value.keywords))]),
     (CostModel, lambda value: [_kind(value), _code_of(type(value).__module__), plain(vars(value))]),
 )
 """How the values of each kind are written; the first kind that fits."""

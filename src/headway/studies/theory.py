@@ -222,7 +222,8 @@ def explain(
     )
     if found.fitted is None:
         notes.append(
-            f"Nobody waits at {found.rate:g} requests/s, so no number of servers can be fitted; choose a higher --rate."
+            f"Nobody waits at {found.rate:.3g} requests/s, so no number of servers can be fitted; choose a higher "
+            "--rate."
         )
     simulated = {(rates[step], policy): of(step, policy) for step in rates for policy in POLICIES}
     return Modelled(

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from headway.core.errors import InvalidInput
 from headway.measure.findings import Claim, Finding
 from headway.measure.reproduction import Part, Reproduction
-from headway.studies.cells import Row, run_cells
+from headway.studies.cells import Cell, Row, run_cells
+from headway.studies.kept import run_kept
 from headway.studies.papers.fairness import clients, deadlines, sharing
 from headway.studies.papers.fairness.grid import PARTS, QUICK_RATES, RATES, Setup, cells_of, setups
 from headway.studies.papers.fairness.plates import deadlines_part, other_parts
@@ -52,6 +53,7 @@ def reproduce(
     *,
     quick: bool = False,
     workers: int | None = None,
+    keep: Path | None = None,
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Reproduction:
@@ -61,6 +63,7 @@ def reproduce(
         parts: which, of `PARTS`; claims that need others are not run.
         quick: one seed, half an hour of load and fewer rates, in place of three, an hour and all.
         workers: processes; by default one a core.
+        keep: a folder for finished runs, so that an interrupted study goes on; None keeps none.
         command: what repeats it.
         progress: told now and then the share that is done, in 0..1.
 
@@ -71,17 +74,17 @@ def reproduce(
     if not parts or not set(parts) <= set(PARTS):
         raise InvalidInput(f"parts {list(parts)}; expected some of {', '.join(PARTS)}")
     rates, seconds, seeds = (QUICK_RATES, QUICK_SECONDS, QUICK) if quick else (RATES, SECONDS, FULL)
-    cells = cells_of(setups(parts, rates, seconds), range(seeds))
-    rows: dict[int, Row] = {}
-    with suppress(KeyboardInterrupt):
-        run_cells([cell for _, cell in cells], workers=workers, progress=progress, each=rows.__setitem__)
-    ran = _complete(parts, [setup for setup, _ in cells], rows)
+    planned = cells_of(setups(parts, rates, seconds), range(seeds))
+    chosen, cells = [setup for setup, _ in planned], [cell for _, cell in planned]
+    rows, complete = (
+        _run(cells, workers, progress) if keep is None else run_kept(cells, keep, workers=workers, progress=progress)
+    )
+    ran = _complete(parts, chosen, rows)
     if not ran:
         raise KeyboardInterrupt
-    runs = runs_of([setup for setup, _ in cells], rows, rates)
-    partial = len(rows) < len(cells)
+    runs = runs_of(chosen, rows, rates)
     notes = [_SHAPES, *([_ONE_SEED] if seeds == 1 else [])]
-    if partial:
+    if not complete:
         notes.append(f"Interrupted: {len(rows)} of {len(cells)} runs were complete; parts that lack some are left out.")
     return Reproduction(
         "fairness",
@@ -89,16 +92,28 @@ def reproduce(
         _settings(command, seeds, seconds, rates, len(rows)),
         findings_of(runs, ran),
         _parts(runs, ran),
-        partial=partial,
+        partial=not complete,
         notes=tuple(notes),
     )
+
+
+def _run(
+    cells: Sequence[Cell], workers: int | None, progress: Callable[[float], None] | None
+) -> tuple[dict[int, Row], bool]:
+    """Run cells; return a row for each that was done, and whether that is all of them."""
+    rows: dict[int, Row] = {}
+    try:
+        run_cells(cells, workers=workers, progress=progress, each=rows.__setitem__)
+    except KeyboardInterrupt:
+        return rows, False
+    return rows, True
 
 
 def runs_of(chosen: Sequence[Setup], rows: dict[int, Row], rates: Sequence[float]) -> Runs:
     """Return rows by the name of their set-up, in order of their seeds."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
-    for place, row in sorted(rows.items()):
-        found[chosen[place].name].append(row)
+    for place, row in sorted(rows.items()):  # rows that were kept have a place for the figures of all others
+        found[chosen[place].name].append({figure: value for figure, value in row.items() if value is not None})
     return Runs(dict(found), tuple(rates))
 
 
