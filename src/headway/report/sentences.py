@@ -53,8 +53,8 @@ def rules_line(comparison: Comparison) -> str:
 def answer(comparison: Comparison) -> str:
     """Return the answer, in one to five sentences.
 
-    Who waits least, how sure that is, and what it costs. The agreement goes before the waits where there is one; so does
-    what was served where promises were made, or requests were turned away or lost in different numbers.
+    Who waits least, how sure that is, and what it costs. The agreement goes before the waits where there is one; so
+    does what was served where promises were made, or requests were turned away or lost in different numbers.
     """
     known = [summary for summary in comparison.policies if summary.latency.wait.mean is not None]
     if not known:
