@@ -54,6 +54,41 @@ def test_rates_limit_and_replicas_are_told():
     assert "the fewest replicas are 3 under fcfs and 3 under psf: under fcfs 3 keep 98 %, 2 only 91 %." in answer[2]
 
 
+def test_more_windows_are_advised_where_an_interval_is_wide():
+    """Its ends differ by more than a factor of 2, or one is not known, as "at most 7.3" beside a rate of 0.247."""
+    narrow = held("fcfs", 1.0, 0.99, 0.97, 0.5)
+    assert interval_words(narrow).startswith("3.0")
+    assert len(capacity_answer(found(narrow))) == 1
+    scattered = tuple(
+        RatePoint(float(rate), kept) for rate, kept in ((1, (1.0, 1.0)), (2, (0.99, 0.5)), (9, (0.1, 0.2)))
+    )
+    wide = replace(held("psf", 1.0), points=scattered)
+    low, high = wide.interval
+    assert low is not None
+    assert high is not None
+    assert high > 2 * low
+    _, told = capacity_answer(found(narrow, wide))
+    assert told.startswith(
+        f"2 windows say little of a rate: its 95 % interval is {interval_words(wide)} under psf. Take"
+    )
+    assert "--windows" in told
+    open_below = replace(wide, points=(RatePoint(0.2, (0.999, 0.92)), *scattered[1:]))
+    assert interval_words(open_below).startswith("at most")
+    assert len(capacity_answer(found(open_below))) == 2
+    assert len(capacity_answer(found(held("fcfs", 1.0, 1.0)))) == 1  # nothing broke: no end to be found
+
+
+def test_replicas_that_hold_more_than_their_sum_are_explained():
+    def told(rate: float) -> list[str]:
+        fleet = Replicas(rate, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)})
+        one = held("fcfs", 1.0, 0.99, 0.97, 0.5, replicas=fleet)
+        return capacity_answer(found(one))[2:]
+
+    (text,) = told(10.0)
+    assert text.startswith("That they hold more than as many times what one holds (3 times 3 is 9 under fcfs) is no ")
+    assert told(8.0) == []
+
+
 def test_what_was_not_found_is_not_made_up():
     above, below = held("fcfs", 1.0, 1.0), held("psf", 0.5, 0.4)
     assert rate_words(above) == "> 2"

@@ -127,6 +127,33 @@ def test_with_an_agreement_its_share_of_all_requests_goes_first() -> None:
     )
 
 
+def test_whoever_gives_an_agreement_is_told_of_it_first() -> None:
+    """Even where all were served, and before promises of the requests' own: what was asked is the agreement."""
+    found = of_tenants(sla=Sla(ttft=1.0))
+    met = {one.policy: percent_text(one.sla.attainment or 0) for one in found.policies if one.sla is not None}
+    assert len(set(met.values())) == 2
+    best, least = sorted(met, key=lambda policy: float(met[policy].removesuffix(" %")), reverse=True)
+    assert answer(found).startswith(
+        f"On trace.csv, {best} keeps the agreement for most requests in this run, {met[best]} of all; {least} for "
+        f"fewest, {met[least]}. "
+    )
+    assert "is hurt most, under " in answer(found)
+    assert "promises to" not in answer(found)
+    builder = ComparisonBuilder(SETTINGS, sla=Sla(ttft=2.0))
+    for policy, wait in (("a", 1.0), ("b", 3.0)):
+        builder.add(waiting_run(policy, [wait] * 50))
+    assert answer(builder.build()).startswith(
+        "On trace.csv, a keeps the agreement for every request; b for fewest, 0 %. a has the lowest mean wait"
+    )
+
+
+def test_one_policy_is_told_with_its_agreement() -> None:
+    text = answer(of_served(90, sla=Sla.parse("e2e=30"), lost=REJECTED))
+    assert text.startswith(
+        "a keeps the agreement for 90 % of all requests; a rejected request counts as one not kept. Under a, requests "
+    )
+
+
 def test_of_many_policies_the_least_and_most_are_named() -> None:
     text = answer(of_served(90, 8, 30, 40, 50, lost=REJECTED))
     assert "Rejected requests have no wait and do not count in it: 10 to 92 of 100 under 5 of the policies." in text

@@ -148,6 +148,24 @@ def test_a_file_that_cannot_be_read(tmp_path: Path):
         config_of(path, {})
 
 
+@pytest.mark.parametrize("key", ["tenants", "model"])
+def test_a_missing_file_is_told_with_the_configuration_that_names_it(key: str, tmp_path: Path):
+    file = written(tmp_path, f'{key} = "no/such.gguf"\nauth = false\n')
+    with pytest.raises(InvalidInput) as told:
+        config_of(file, {}).check()
+    assert str(told.value) == (
+        f"{file}: {key} = 'no/such.gguf': there is no such file; paths count from the current folder"
+    )
+    absolute = tmp_path / "gone.gguf"
+    with pytest.raises(InvalidInput) as told:
+        config_of(written(tmp_path, f"{key} = '{absolute}'\nauth = false\n"), {}).check()
+    assert str(told.value) == f"{file}: {key} = '{absolute}': there is no such file"
+    with pytest.raises(InvalidInput) as told:
+        config_of(file, {key: Path("typed.gguf") if key == "tenants" else "typed.gguf"}).check()
+    assert "typed.gguf" in str(told.value)
+    assert str(file) not in str(told.value)
+
+
 def test_an_option_is_named_as_it_was_typed():
     for name, value in {
         "port": -1,

@@ -154,6 +154,40 @@ def test_what_is_planted_short_is_named(changed: dict[str, object], sla: str, sh
     assert names in one_limit(engine, sla, traffic(400, 1, *shape), 30.0)
 
 
+@pytest.mark.parametrize(
+    ("budget", "policy", "says"),
+    [
+        (1024, "fcfs", "a cap on chunks, as in combined(chunk=256), "),
+        (64, "fcfs", "a cap on chunks, as in combined(chunk=32), "),
+        (128, "combined(chunk=128)", "a cap on chunks, as in combined(chunk=64), "),  # which caps nothing
+        (1024, "combined(chunk=128)", "a smaller cap on chunks (64 positions instead of 128), "),
+        (1024, "combined(chunk=32)", ""),
+    ],
+)
+def test_the_cap_that_is_advised_is_below_the_policys_own(budget: int, policy: str, says: str):
+    engine = replace(ENGINE, cost=Linear(0.1, 1e-3, 0.0), token_budget=budget)
+    stretch = Sample(Source(traffic(400, 1, 200, 20), rate=3.0), 0)
+    limit = limit_of(stretch, Policy.of(policy), engine, Sla.parse("mtpot=0.001"), 3.0)
+    assert limit is not None
+    assert (limit.resource, limit.move) == (
+        "iteration time",
+        f"{says}a smaller token_budget, or fewer sequences at once",
+    )
+
+
+def test_a_larger_cap_is_advised_where_prompts_take_long_and_there_is_one():
+    engine = replace(ENGINE, token_budget=1024)
+    for policy, says in (
+        ("fcfs", "a share"),
+        ("combined(chunk=2)", "a larger cap on chunks (4 positions instead of 2)"),
+    ):
+        stretch = Sample(Source(traffic(200, 1, 600, 4), rate=0.1), 0)
+        limit = limit_of(stretch, Policy.of(policy), engine, Sla.parse("ttft=0.01"), 0.1)
+        assert limit is not None
+        assert limit.resource == "prompt prefill"
+        assert limit.move.startswith(says)
+
+
 def test_where_all_is_kept_nothing_is_short():
     assert limit_of(Sample(Source(traffic(), rate=0.1), 0), Policy.of("fcfs"), ENGINE, Sla(ttft=9.0), 0.1) is None
 

@@ -6,6 +6,9 @@ from headway.measure.capacity import Capacity, Held, Replicas
 from headway.report.labels import short_labels
 from headway.report.numbers import count_text, list_text
 
+WIDE = 2.0
+"""Factor between the ends of an interval above which more stretches of traffic are advised."""
+
 
 def capacity_question(found: Capacity) -> str:
     """Return what was asked."""
@@ -14,8 +17,8 @@ def capacity_question(found: Capacity) -> str:
 
 
 def capacity_answer(found: Capacity) -> list[str]:
-    """Return the answer: the rates, what limits the best one, the replicas."""
-    return [*_rates(found), *_limit(found), *_replicas(found)]
+    """Return the answer: the rates, how well they are known, what limits the best one, the replicas."""
+    return [*_rates(found), *_wide(found), *_limit(found), *_replicas(found)]
 
 
 def kept_text(share: float) -> str:
@@ -67,6 +70,28 @@ def _rates(found: Capacity) -> list[str]:
     return [f"{told}."]
 
 
+def _wide(found: Capacity) -> list[str]:
+    """Say whose interval is too wide to read much from it, and what narrows it."""
+    labels = short_labels([one.policy for one in found.held])
+    wide = [f"{interval_words(one)} under {labels[one.policy]}" for one in found.held if _is_wide(one)]
+    if not wide:
+        return []
+    few = f"{found.settings['stretches']} {found.settings['traffic']}"
+    told = (
+        f"{few} say little of a rate: its 95 % interval is {list_text(wide)}. Take more (--windows), or a longer "
+        "trace, before you compare policies by it."
+    )
+    return [told]
+
+
+def _is_wide(one: Held) -> bool:
+    """Whether the ends of an interval are far apart, or one of them was not found although the rate was."""
+    low, high = one.interval
+    if one.rate is None or one.bracket.high is None:
+        return False
+    return low is None or high is None or high > WIDE * low
+
+
 def _overlap(one: Held, other: Held) -> bool:
     low, high = one.interval[0], other.interval[1]
     return low is None or high is None or high >= low
@@ -98,6 +123,24 @@ def _replicas(found: Capacity) -> list[str]:
     told = (
         f"For {rate} requests/s, with each going to the replica that has the least outstanding work, the fewest "
         f"replicas are {list_text(parts)}: {under}{_verified(fewest)}."
+    )
+    return [told, *_more_than_the_sum(known, labels)]
+
+
+def _more_than_the_sum(known: list[tuple[Held, Replicas]], labels: dict[str, str]) -> list[str]:
+    """Say why replicas hold more than as many times what one engine holds, where they do."""
+    sums = [
+        f"{count_text(count)} times {per_second(one.rate)} is {per_second(count * one.rate)} under {labels[one.policy]}"
+        for one, replicas in known
+        if one.rate is not None and one.bracket.high is not None
+        for count in [replicas.count or 0]
+        if count * one.rate < replicas.rate
+    ]
+    if not sums:
+        return []
+    told = (
+        f"That they hold more than as many times what one holds ({list_text(sums)}) is no contradiction: bursts even "
+        "out over replicas."
     )
     return [told]
 

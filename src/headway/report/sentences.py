@@ -53,17 +53,17 @@ def rules_line(comparison: Comparison) -> str:
 def answer(comparison: Comparison) -> str:
     """Return the answer, in one to five sentences.
 
-    Who waits least, how sure that is, and what it costs. Where promises were made, or requests were turned away or lost
-    in different numbers, what was served goes before the waits.
+    Who waits least, how sure that is, and what it costs. The agreement goes before the waits where there is one; so
+    does what was served where promises were made, or requests were turned away or lost in different numbers.
     """
     known = [summary for summary in comparison.policies if summary.latency.wait.mean is not None]
     if not known:
         return "No request was started, so there is nothing to compare."
     labels = short_labels([summary.policy for summary in comparison.policies])
     turned = [*_turned_away(comparison), *_left(comparison)]
-    if len(known) == 1:
-        return " ".join([_alone(known[0]), *_overload(comparison), *turned])
     lead = leading(comparison, labels)
+    if len(known) == 1:
+        return " ".join([*lead, _alone(known[0]), *_overload(comparison), *turned][:MOST])
     distinct = comparison.unlike()
     apart = [one for one in known if one in distinct]
     waits = _among(comparison, apart if len(apart) > 1 else known, labels, lead=bool(lead))

@@ -1,7 +1,7 @@
 """Who was served and who was promised more, in words: what leads the answer where waits alone would mislead.
 
 The mean wait is of requests that were started. Where some were rejected or left, the policy that serves fewest can have
-the lowest, so what was served of all requests goes first.
+the lowest, so what was served of all requests goes first; and where an agreement was given, that is what was asked.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ def unequal(comparison: Comparison) -> bool:
 
 
 def leading(comparison: Comparison, labels: Mapping[str, str]) -> list[str]:
-    """Return the sentences that go first; none where every policy served all and nothing was promised."""
+    """Return the sentences that go first; none where every policy served all, and nothing was promised or agreed."""
     policies = comparison.policies
+    agreed = all(_agreement(one) is not None for one in policies)
+    if len(policies) == 1 and agreed:
+        return _alone(policies[0], labels)
     if len(policies) < 2:
         return []
-    own = [_promises(one) for one in policies]
-    if None not in own:
-        return [*_share(comparison, labels, _promises, "promises", "to"), *_hurt(policies, labels)]
-    if not unequal(comparison):
-        return []
-    if all(_agreement(one) is not None for one in policies):
-        return _share(comparison, labels, _agreement, "the agreement", "for")
-    return _finished(comparison, labels)
+    promised = all(_promises(one) is not None for one in policies)
+    hurt = _hurt(policies, labels) if promised else []
+    if agreed:
+        return [*_share(comparison, labels, _agreement, "the agreement", "for"), *hurt]
+    if promised:
+        return [*_share(comparison, labels, _promises, "promises", "to"), *hurt]
+    return _finished(comparison, labels) if unequal(comparison) else []
 
 
 def waits_of_started(known: Sequence[Summary], labels: Mapping[str, str]) -> str:
@@ -59,6 +61,13 @@ def _promises(summary: Summary) -> float | None:
 
 def _agreement(summary: Summary) -> float | None:
     return summary.sla.attainment if summary.sla is not None else None
+
+
+def _alone(summary: Summary, labels: Mapping[str, str]) -> list[str]:
+    """Say for how many requests a policy that was run alone keeps the agreement."""
+    share = _agreement(summary) or 0.0
+    refused = "; a rejected request counts as one not kept" if summary.rejected else ""
+    return [f"{labels[summary.policy]} keeps the agreement for {percent_text(share)} of all requests{refused}."]
 
 
 def _share(

@@ -135,6 +135,8 @@ class Config:
         Raises:
             InvalidInput: it cannot be read, is wrong, or has no key where keys are required.
         """
+        if self.tenants is not None:
+            self._check_there("tenants", self.tenants)
         file = None if self.tenants is None else read_tenants(self.tenants)
         if self.keys_required and (file is None or not any(tenant.keys for tenant in file.tenants)):
             lacking = "there is no tenants file" if file is None else f"no tenant of {self.tenants} has one"
@@ -157,8 +159,20 @@ class Config:
             )
         self.make_policy().build(self.make_engine("serve", Steps(1.0)))
         if self.model is not None and hub_id(self.model) is None:
+            self._check_there("model", Path(self.model).expanduser())
             local_model(self.model)
         self.read_tenants()
+
+    def _check_there(self, key: str, path: Path) -> None:
+        """Refuse a file that the configuration names and that is not there, in a line that says who names it.
+
+        Raises:
+            InvalidInput: it is not there. What the command line names is left to whoever reads it.
+        """
+        if self.file is None or key in self.given or not _is_missing(path):
+            return
+        hint = "" if path.is_absolute() else "; paths count from the current folder"
+        raise InvalidInput(f"{self.file}: {key} = {str(path)!r}: there is no such file{hint}")
 
 
 def config_of(file: Path | None, given: Mapping[str, object]) -> Config:
@@ -260,6 +274,17 @@ def _from_file(file: Path) -> dict[str, Any]:
             except InvalidInput as error:
                 raise InvalidInput(f"{where}: {error}") from None
     return values
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing is there; what cannot be looked at is told of by whoever reads it."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):  # a path with a zero byte is a ValueError
+        return False
+    return False
 
 
 def shown(config: Config) -> dict[str, Any]:

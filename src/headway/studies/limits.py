@@ -39,18 +39,24 @@ RESOURCES = {
     ),
     "prefill": (
         "prompt prefill",
-        "a larger chunk cap where there is one, a share for prompts (--prefill-share), a faster engine",
+        "a share for prompts (--prefill-share), a faster engine",
     ),
     "iteration": (
         "iteration time",
-        "a cap on chunks, as in combined(chunk=256), a smaller token_budget, or fewer sequences at once",
+        "a smaller token_budget, or fewer sequences at once",
     ),
     "decode": ("decode speed", "fewer sequences at once, or a faster engine"),
     "order": ("the order of the queue", "another order: headway tune"),
     "interval": ("the admission interval", "rounds of admission more often"),
     "demoted": ("the queue of demoted requests", "more replicas, or fewer requests"),
 }
-"""What was in the way → what is short, and what would move it."""
+"""What was in the way → what is short, and what would move it, beside the cap on chunks (`_move`)."""
+
+CHUNK = 256
+"""Cap that is advised where there is none and the budget is large."""
+
+SMALL_CHUNK = 32
+"""Cap from which down a smaller one is not advised: a prompt then takes longer than it spares others."""
 
 WORDS = {
     "memory": "into waiting for KV memory",
@@ -121,7 +127,7 @@ def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, ra
     main = next(iter(causes))
     totals = record.totals
     positions = totals.prefill_positions + totals.decode_positions
-    resource, move = RESOURCES[main]
+    resource, move = RESOURCES[main][0], _move(main, policy, engine)
     at_limit = _at_limit(record)
     pressed = 1 - at_limit.get("open", 0.0)
     if main in _QUEUES and pressed < SPARE:
@@ -142,6 +148,20 @@ def limit_of(sample: Sample, policy: Policy, engine: EngineProfile, sla: Sla, ra
         batch=positions / (totals.iterations * totals.token_budget) if totals.iterations else 0.0,
         kv_peak=totals.kv_peak / totals.kv_capacity,
     )
+
+
+def _move(main: str, policy: Policy, engine: EngineProfile) -> str:
+    """Return what would move a limit: where the cap on chunks would, with a value beside the one that holds now."""
+    budget, move = engine.token_budget, RESOURCES[main][1]
+    cap = min(policy.order().chunk_cap or budget, engine.chunk_cap or budget, budget)
+    capped = cap < budget
+    if main == "prefill" and capped:
+        return f"a larger cap on chunks ({min(2 * cap, budget)} positions instead of {cap}), {move}"
+    if main != "iteration" or cap <= SMALL_CHUNK:
+        return move
+    if capped:
+        return f"a smaller cap on chunks ({cap // 2} positions instead of {cap}), {move}"
+    return f"a cap on chunks, as in combined(chunk={min(CHUNK, budget // 2)}), {move}"
 
 
 def _at_limit(record: RunRecord) -> dict[str, float]:
