@@ -144,7 +144,9 @@ def test_an_interruption_leaves_the_seeds_that_are_whole(monkeypatch: pytest.Mon
     found = reproduce(("fig5",), seeds=range(3), requests=60, workers=1)
     assert found.partial
     assert found.settings["seeds"] == 2
-    assert any("2 of 3 seeds" in note for note in found.notes)
+    assert "2 of 3 seeds: figures and verdicts are of these alone" in found.first
+    assert found.first in found.to_dict()["notes"]
+    assert small("fig5").first == ""
     monkeypatch.setattr(quota_based_aging, "run_cells", interrupted_after(points - 1))
     with pytest.raises(KeyboardInterrupt):
         reproduce(("fig5",), seeds=range(3), requests=60, workers=1)

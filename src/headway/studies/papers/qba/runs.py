@@ -53,6 +53,10 @@ class Estimate:
         low, high = sorted((self.interval.low * scale, self.interval.high * scale))
         return f"{low:.{places}f} to {high:.{places}f} {unit}".rstrip()
 
+    def more(self) -> str:
+        """Return the interval of a difference in seconds, as in `0.21 to 0.40 s more`; nothing where there is none."""
+        return f"{self.range()} more" if self.interval else ""
+
 
 @dataclass(frozen=True)
 class Runs:
