@@ -171,9 +171,8 @@ def _first(done: int, wanted: int) -> str:
         return f"Interrupted before the first of {wanted} seeds was complete: claims about them were not run."
     these = "this one" if done == 1 else "these"
     return (
-        f"Interrupted after {done} of {wanted} seeds: figures and verdicts are of {these} alone."
-        " Of so few hardly a difference is beyond chance, and what does not hold of them may hold of all. Try "
-        "again to go on."
+        f"Interrupted after {done} of {wanted} seeds: figures and verdicts are of {these} alone. Of so few "
+        "hardly a difference is beyond chance, and what does not hold of them may hold of all. Try again to go on."
     )
 
 
