@@ -57,7 +57,10 @@ def test_a_page(headway: Headway, folder: Path):
         (["qba-paper", "--sla", "ttft=1", "--rate", "0"], "--rate must be in (0, inf), got 0"),
         (["qba-paper(n=200)", "--sla", "ttft=0.001"], "an idle qba-paper breaks it for"),
         (["qba-paper(n=200)", "--sla", "ttft=1", "--policy", "fcfss"], "did you mean 'fcfs'?"),
-        (["d1(n=200)", "--sla", "ttft=100"], "all 200 requests arrive at once and have no rate"),
+        (
+            ["d1(n=200)", "--sla", "ttft=100"],
+            "all 200 requests arrive at once, and capacity needs arrivals over time; give a rate",
+        ),
         ([], "--sla is missing"),
         (["--sla", "ttft=1"], "TRACE|WORKLOAD is missing"),
     ],
@@ -69,7 +72,7 @@ def test_bad_input_gets_one_line(headway: Headway, arguments: list[str], says: s
 def test_a_rate_that_no_number_of_replicas_holds_gets_one_line(headway: Headway, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("headway.studies.fewest.MOST_REPLICAS", 2)
     said = headway(*FAST, "--rate", 5000).refusal()
-    assert "rate = 5000: more than 2 replicas would be needed; give a lower --rate" in said
+    assert "--rate 5000: more than 2 replicas would be needed; give a lower --rate" in said
 
 
 def test_interrupted(headway: Headway, folder: Path, monkeypatch: pytest.MonkeyPatch):

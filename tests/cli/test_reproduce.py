@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,8 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         late = headway(*asked)
     assert late.status == 130
     assert late.err.endswith("interrupted: these results are partial\n")
+    assert re.search("Interrupted after [1-9] of .* seeds: .*alone", late.words[: late.words.index("Of so few")])
+    assert late.words.index("Of so few") < late.words.index("claims")
     assert json.loads((folder / "out/findings.json").read_text())["partial"] is True
     assert "partial" in (folder / "out/index.html").read_text()
     whole = headway(*asked)

@@ -69,6 +69,9 @@ def test_the_page_has_claims_figures_tables_and_how_to_repeat_it(page: Page) -> 
     assert "24,700" in page.texts["td"]
     assert "partial" not in page.text("p")
     assert "partial" in Page(reproduction_page(typical(partial=True))).text("p")
+    before, after = reproduction_page(replace(typical(), first="Of 2 seeds alone.")).split("Of 2 seeds alone.")
+    assert "<h2>" not in before
+    assert "Claims" in after
 
 
 def test_the_page_loads_nothing(page: Page) -> None:

@@ -24,6 +24,7 @@ from headway.studies.replicas import simulate_replicas
 from headway.studies.samples import Sample
 from headway.studies.source import Source
 from headway.workload.trace import Trace
+from headway.workload.traces import SeededTrace
 from headway.workload.transform import rescale_rate, windows
 
 ENGINE = EngineProfile("small", 64, 8, 4000, Piecewise(0.01, 1e-4, 16))
@@ -40,6 +41,13 @@ def traffic(n: int = 400, seed: int = 0, prompt: int = 120, output: int = 20) ->
         }
     )
     return Trace.from_frame("drawn", frame)
+
+
+class Own(SeededTrace):
+    """Every seed at a rate of its own."""
+
+    def draw(self, seed: int) -> Trace:
+        return rescale_rate(traffic(200, seed), 5.0 + 20 * seed)
 
 
 def attained(trace: Trace, rate: float, sla: Sla, policy: str | Policy = "fcfs") -> float:
@@ -207,10 +215,39 @@ def test_what_cannot_be_asked_gets_a_line(given: dict[str, object], says: str):
         capacity(traffic(), **asked)  # type: ignore[arg-type]
 
 
-def test_what_comes_all_at_once_has_no_rate():
+@pytest.mark.parametrize("rate", [None, 5.0])
+def test_what_comes_all_at_once_is_refused_with_a_rate_and_without(rate: float | None):
     at_once = Trace.from_frame("burst", traffic().frame.with_columns(arrival=pl.lit(0.0)))
-    with pytest.raises(InvalidInput, match="arrive at once"):
-        capacity(at_once, "ttft=1", "fcfs", **ASKED)
+    with pytest.raises(InvalidInput, match=r"all 400 requests arrive at once, and capacity needs .*; no --rate can"):
+        capacity(Source(at_once, rate=rate), "ttft=1", "fcfs", **ASKED)
+
+
+@pytest.mark.parametrize(
+    ("origin", "rate", "shown"), [("qba-paper(n=150)", None, 32.0), ("qba-paper(n=150, rate=20)", None, 20.0)]
+)
+def test_replicas_get_the_rate_that_is_shown_drawn_as_for_one_engine(origin: str, rate: float | None, shown: float):
+    """Seed 0 of so few requests comes at another rate than the workload has."""
+    source, sla = Source(origin, rate=rate), Sla(ttft=2.0)
+    assert source.requests(0).rate != pytest.approx(shown, rel=0.01)
+    found = capacity(source, sla, "fcfs", attain=0.9, windows=3, workers=1)
+    (held,) = found.held
+    assert held.replicas is not None
+    assert found.settings["rate_per_s"] == held.replicas.rate == shown
+    asked = [Source("qba-paper(n=150)", rate=shown).requests(seed) for seed in range(3)]
+    for count, kept_shares in held.replicas.tried.items():
+        fleets = [simulate_replicas(trace, count, "fcfs", "qba-paper", seed=seed) for seed, trace in enumerate(asked)]
+        assert kept_shares == tuple(fleet.service(sla.promise).attainment for fleet in fleets)
+
+
+def test_replicas_of_seeds_that_have_their_own_rates_get_the_one_that_is_shown():
+    drawn = Own("own")
+    found = capacity(drawn, "ttft=1", "fcfs", attain=0.9, **ASKED)
+    (held,) = found.held
+    assert held.replicas is not None
+    traces = [rescale_rate(drawn.draw(seed), found.settings["rate_per_s"]) for seed in (0, 1)]
+    for count, kept_shares in held.replicas.tried.items():
+        fleets = [simulate_replicas(trace, count, "fcfs", ENGINE, seed=seed) for seed, trace in enumerate(traces)]
+        assert kept_shares == tuple(fleet.service(Sla(ttft=1.0).promise).attainment for fleet in fleets)
 
 
 def test_interrupted_after_the_first_rates_it_tells_what_there_is(monkeypatch: pytest.MonkeyPatch):

@@ -62,6 +62,20 @@ def test_at_light_load_it_says_keep_what_you_have():
     assert tomllib.loads(found.paste["serve"] or "")["policy"]["order"] == "fcfs"
 
 
+def test_where_nothing_waits_and_the_agreement_is_broken_it_says_what_breaks_it():
+    """Equal requests, one by one: their whole prompts make iterations longer than a token may take."""
+    alike = pl.DataFrame({"arrival": [i / 30 for i in range(800)], "prompt_tokens": 100, "output_tokens": 6})
+    given = {"windows": 8, "budget": 100, "workers": 1, "engine": SLOW}
+    broken = tune(Trace.from_frame("alike", alike), "ttft=1,mtpot=0.012", **given)
+    (told,) = [text for text in broken.warnings if "nothing waits" in text]
+    assert "every order is alike" not in told
+    assert "What breaks it is the time between tokens" in told
+    assert "mtpot allows 0.012 s" in told
+    assert "a cap on chunks" in told
+    kept = tune(Trace.from_frame("alike", alike), "ttft=1,mtpot=9", **given)
+    assert any("every order is alike" in text for text in kept.warnings)
+
+
 def test_overload_is_named():
     found = tune(traffic(800, 100.0), objective="p99", engine=SLOW, windows=8, budget=100, workers=1)
     assert any(text.startswith("Overload") for text in found.warnings)

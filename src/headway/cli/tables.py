@@ -74,6 +74,8 @@ def print_frontier(found: Frontier, console: Console) -> None:
 def print_reproduction(found: Reproduction, console: Console) -> None:
     """Print question, answer, every finding that was judged, and notes."""
     console.print(Text(reproduction_question(found), style="bold"))
+    if found.first:
+        console.print(Text(found.first, style="yellow"))
     console.print(Text(reproduction_answer(found)))
     rows = [
         (one.verdict, one.claim, one.reported, figures_text(one)) for one in found.findings if one.verdict != "not run"

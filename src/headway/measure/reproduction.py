@@ -131,6 +131,7 @@ class Reproduction:
         partial: something is missing: it was interrupted.
         notes: what the reader must know, a sentence each.
         versions: of all that computes: program or package → version.
+        first: what must be read before any verdict, such as that they are of fewer seeds than were asked for.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Reproduction:
     partial: bool = False
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
+    first: str = ""
 
     def finding(self, name: str) -> Finding:
         """Return a finding by its name; KeyError if there is none."""
@@ -171,7 +173,7 @@ class Reproduction:
                 "findings": [finding.to_dict() for finding in self.findings],
                 "parts": [_named(part) for part in self.parts],
                 "partial": self.partial,
-                "notes": list(self.notes),
+                "notes": [*([self.first] if self.first else []), *self.notes],
                 "versions": dict(self.versions),
             }
         )

@@ -99,6 +99,7 @@ def _page(found: Reproduction, figures: dict[str, Figure]) -> str:
         (
             f"<header>\n<h1>{html.escape(title)}</h1>",
             partial_banner(partial=found.partial),
+            f'<p class="partial" role="status">{prose(found.first)}</p>' if found.first else "",
             f'<p class="answer">{prose(reproduction_answer(found))}</p>\n</header>\n<main>',
             section("What does not come out", _MISSED, _missed(missed)) if missed else "",
             section("Claims", _CLAIMS, _claims(found)),

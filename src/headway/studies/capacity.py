@@ -23,6 +23,7 @@ from headway.studies.limits import limit_of
 from headway.studies.replicas import rates_for
 from headway.studies.samples import Sample, processes, samples
 from headway.studies.source import Source
+from headway.workload.named import nominal_rate
 from headway.workload.tenants import TenantsFile
 from headway.workload.trace import Trace
 from headway.workload.traces import SeededTrace
@@ -92,14 +93,14 @@ def capacity(
     bound = number("attain", attain, 0, 1, open_low=True)
     profile = engine_for(source, engine)
     chosen = combined([policies] if isinstance(policies, str) else policies, memory, (), shed, shares)
+    _check_arrivals(source, seed)
     stretches = samples(source, windows, seed, least=LEAST_WINDOWS, size=LONG)
     whole = source.requests(seed)
-    rate = source.rate or whole.rate
-    if not math.isfinite(rate):
-        raise InvalidInput(f"{whole.name}: all {len(whole)} requests arrive at once and have no rate; give one (rate)")
+    rate = _rate(source, whole)
     size = len(stretches[0].trace())
     check_idle(stretches, profile, agreement, bound)
     search = _Rates(source, chosen, profile, agreement, bound, len(stretches), size, seed, workers, progress)
+    asked = search.at(rate)  # as one engine's: a rate of a workload is the one that it is drawn with
     partial, replicas = False, dict[str, Replicas]()
     limits: dict[str, Any] = {}
     try:
@@ -110,9 +111,7 @@ def capacity(
             if edge.high is not None:
                 limits[policy.name] = limit_of(search.worst(policy, edge.high), policy, profile, agreement, edge.high)
             guess = math.ceil(rate / edge.low) if edge.low else 1
-            replicas[policy.name] = fewest_replicas(
-                stretches, policy, profile, agreement, bound, rate=rate, guess=guess
-            )
+            replicas[policy.name] = fewest_replicas(asked, policy, profile, agreement, bound, rate=rate, guess=guess)
     except KeyboardInterrupt:
         if not search.begun:
             raise
@@ -233,6 +232,29 @@ class _Rates:
         for policy, rate in wanted:
             places = [place for place, (one, its, _) in enumerate(asked) if one is policy and its == rate]
             self.kept[policy.name][rate] = tuple(rows[place][_ATTAINED] or 0.0 for place in places)
+
+
+def _check_arrivals(source: Source, seed: int) -> None:
+    """Refuse requests that all arrive at once.
+
+    Raises:
+        InvalidInput: they do. A rate helps a workload, which is drawn with it, but not what has its own arrivals.
+    """
+    drawn = isinstance(source.origin, str)
+    trace = (source if drawn else replace(source, rate=None)).requests(seed)
+    if trace.span > 0:
+        return
+    many = "its one request gives no rate" if len(trace) == 1 else f"all {len(trace):,} requests arrive at once"
+    remedy = "give a rate (--rate)" if drawn and len(trace) > 1 else "no --rate can spread them"
+    if len(trace) == 1:
+        remedy = "give more requests"
+    raise InvalidInput(f"{trace.name}: {many}, and capacity needs arrivals over time; {remedy}")
+
+
+def _rate(source: Source, whole: Trace) -> float:
+    """Return the requests/s that are asked about; of a workload those that it names, whatever one seed came to."""
+    named = nominal_rate(source.origin) if isinstance(source.origin, str) else None
+    return source.rate or named or whole.rate
 
 
 def _computed(trace: Trace, engine: EngineProfile) -> float:

@@ -44,7 +44,7 @@ def fewest_replicas(
     def holds(count: int) -> bool:
         if count > MOST_REPLICAS:
             raise InvalidInput(
-                f"rate = {rate:g}: more than {MOST_REPLICAS:,} replicas would be needed; give a lower --rate"
+                f"--rate {rate:g}: more than {MOST_REPLICAS:,} replicas would be needed; give a lower --rate"
             )
         fleets = [simulate_replicas(trace, count, policy, engine, seed=seed) for trace, seed in traces]
         tried[count] = tuple(fleet.service(sla.promise).attainment or 0.0 for fleet in fleets)

@@ -39,7 +39,7 @@ def check_idle(stretches: Sequence[Sample], engine: EngineProfile, sla: Sla, bou
     if broken > (1 - bound) * requests:
         raise InvalidInput(
             f"the agreement {sla} cannot be kept: an idle {engine.name} breaks it for {broken:,} of {requests:,} "
-            f"requests, and attain = {bound:g} lets it do so for {(1 - bound) * requests:,.0f}; {worst[1]}; allow more "
+            f"requests, and --attain {bound:g} lets it do so for {(1 - bound) * requests:,.0f}; {worst[1]}; allow more "
             "time or take a faster engine"
         )
 

@@ -23,6 +23,7 @@ from headway.studies.samples import samples, split
 from headway.studies.search import FINALISTS, FIRST, OOM, Trials, overruns, search
 from headway.studies.source import Source
 from headway.studies.space import BY_PROMISE, Setting, Space
+from headway.studies.without_queue import without_queue
 from headway.workload.tenants import TenantsFile, Terms, owners
 from headway.workload.trace import Trace
 from headway.workload.traces import SeededTrace
@@ -174,7 +175,7 @@ def tune(
         changes=changes,
         searched=len(trials.settings),
         runs=trials.runs + verdicts.runs,
-        warnings=tuple(_warnings(seen, first)),
+        warnings=tuple(_warnings(seen, first, agreement)),
         notes=tuple(_notes(source, first, chosen, promised, len(training), len(complete))),
         paste={},
         partial=len(complete) < len(held),
@@ -321,7 +322,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _warnings(seen: _Seen, first: Trace) -> list[str]:
+def _warnings(seen: _Seen, first: Trace, agreement: Sla | None) -> list[str]:
     """Say why the answer may be worth less than it looks."""
     told: list[str] = []
     waits, gaps = (seen.figure(seen.base, path) for path in ("wait.p99", "mtpot.p99"))
@@ -329,7 +330,7 @@ def _warnings(seen: _Seen, first: Trace) -> list[str]:
     if sum(idle) * 2 > len(idle):
         told.append(
             f"In {sum(idle)} of {len(idle)} stretches nothing waits: 99 % of the requests start within the time of "
-            "a long iteration. Where there is no queue every order is alike; try a higher --rate."
+            f"a long iteration. {_without_queue(seen, agreement)}"
         )
     late = [_backlog(seen, one) for one in (seen.base, seen.chosen)]
     if min(late) >= 0.05:
@@ -348,6 +349,12 @@ def _warnings(seen: _Seen, first: Trace) -> list[str]:
     if len(seen.held) < 6:
         told.append(f"Only {len(seen.held)} held-out stretches: intervals are wide, and small gains cannot be seen.")
     return told
+
+
+def _without_queue(seen: _Seen, agreement: Sla | None) -> str:
+    limits = ("ttft", "mtpot", "e2e")
+    late = {name: _mean(seen.figure(seen.base, f"{name}.p99")) for name in limits}
+    return without_queue(seen.base.order, agreement, late, _mean(seen.figure(seen.base, "sla.attainment")) or 0.0)
 
 
 def _backlog(seen: _Seen, setting: Setting) -> float:

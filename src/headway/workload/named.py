@@ -7,6 +7,7 @@ others get, before the seed, the function that draws one.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 
@@ -120,6 +121,19 @@ def workload(spec: str | Spec, seed: int = 0, requests: int | None = None, rate:
         return label(Trace.from_frame(str(asked), _draw(asked, seed)))
     except (InvalidSpec, InvalidTrace) as error:
         raise InvalidWorkload(str(error)) from None
+
+
+def nominal_rate(spec: str) -> float | None:
+    """Return the requests/s that a workload is drawn with; one seed's requests come somewhat faster or slower.
+
+    None where it has no rate of its own but those of its parts.
+
+    Raises:
+        InvalidWorkload: as `workload`.
+    """
+    asked = parse_spec(spec)
+    rate = asked.arguments.get("rate", inspect.signature(NAMED[asked.name]).parameters["rate"].default)
+    return None if rate is None else float(rate)
 
 
 def workloads() -> dict[str, str]:

@@ -65,6 +65,19 @@ def other_error(point: Point) -> Point:
     return replace(point, short_to_long=point.long_to_short, long_to_short=point.short_to_long)
 
 
+@pytest.mark.parametrize("name", ["gamma-qba-one", "gamma-aa-one", "ls-psf-short", "psf-starves"])
+def test_the_interval_that_is_shown_is_the_one_that_is_judged(name: str) -> None:
+    """Two seeds, one of them far busier: ratios agree closely, and the difference between them is not beyond chance."""
+    claim = next(one for one in OF_RUNS if one.name == name)
+    for seeds, sure in ((np.array([0.2, 1.8]), False), (np.array([0.99, 1.01]), True)):
+        runs = Runs({p: {n: seeds * float(v.mean()) for n, v in of.items()} for p, of in world().values.items()})
+        judged = claim.judge(runs)
+        low, high = judged.interval.split(" s")[0].split(" to ")
+        assert (float(low) > 0) == sure
+        assert float(low) < float(high)
+        assert (judged.verdict == "holds") == sure
+
+
 SHUFFLES: dict[str, Relabel] = {
     "policies rotated by 1": rotated(1),
     "policies rotated by 2": rotated(2),

@@ -129,6 +129,20 @@ def test_windows_are_in_order_apart_and_scaled() -> None:
         window_sources(workload("lognormal(n=1999, rate=7)"))
 
 
+def test_a_trace_in_which_nobody_waits_and_all_are_alike_has_an_honest_table() -> None:
+    """There is no share of a wait that is 0, and no tail of long requests where none is long."""
+    alike = {"arrival": np.arange(2000) * 0.03, "prompt_tokens": 100, "output_tokens": 20}
+    found = small("table2", trace=Trace.from_frame("alike", pl.DataFrame(alike)))
+    (sheet,) = found.sheets
+    assert sheet.data["mean wait (s)"].to_list() == [0.0] * 4
+    assert sheet.data["against FCFS (%)"].to_list() == sheet.data["true-long P99 (s)"].to_list() == [None] * 4
+    for name in ("trace-psf-mean", "trace-qba-mean", "trace-long-tails", "trace-mean-order", "trace-tail-order"):
+        assert found.finding(name).verdict == "does not hold here"
+        assert found.finding(name).why
+    words = [text for one in found.findings for text in (one.ours, one.interval, one.why)]
+    assert not any(bad in text for text in words for bad in ("nan", "inf "))
+
+
 def interrupted_after(cells: int) -> Callable[..., None]:
     def run(given: Sequence[Cell], *, each: Callable[[int, Any], None], **_: Any) -> None:
         for place, cell in enumerate(given[:cells]):
@@ -144,7 +158,9 @@ def test_an_interruption_leaves_the_seeds_that_are_whole(monkeypatch: pytest.Mon
     found = reproduce(("fig5",), seeds=range(3), requests=60, workers=1)
     assert found.partial
     assert found.settings["seeds"] == 2
-    assert any("2 of 3 seeds" in note for note in found.notes)
+    assert "2 of 3 seeds: figures and verdicts are of these alone" in found.first
+    assert found.first in found.to_dict()["notes"]
+    assert small("fig5").first == ""
     monkeypatch.setattr(quota_based_aging, "run_cells", interrupted_after(points - 1))
     with pytest.raises(KeyboardInterrupt):
         reproduce(("fig5",), seeds=range(3), requests=60, workers=1)

@@ -115,7 +115,8 @@ def reproduce(
         _findings(runs, model, found, ran),
         _parts(runs, model, found, ran, done, trace),
         partial=not complete,
-        notes=_notes(parts, trace, complete=complete, done=done, wanted=len(seeds)),
+        notes=_notes(parts, trace, done=done, wanted=len(seeds)),
+        first=_first(done, len(seeds)) if points else "",
     )
 
 
@@ -162,13 +163,24 @@ def _parts(
     return tuple(makers[part]() for part in PARTS if part in ran)
 
 
-def _notes(parts: Sequence[str], trace: Trace | None, *, complete: bool, done: int, wanted: int) -> tuple[str, ...]:
+def _first(done: int, wanted: int) -> str:
+    """Say how many seeds the verdicts are of, where these are fewer than were asked for."""
+    if done == wanted:
+        return ""
+    if not done:
+        return f"Interrupted before the first of {wanted} seeds was complete: claims about them were not run."
+    these = "this one" if done == 1 else "these"
+    return (
+        f"Interrupted after {done} of {wanted} seeds: figures and verdicts are of {these} alone. Of so few "
+        "hardly a difference is beyond chance, and what does not hold of them may hold of all. Try again to go on."
+    )
+
+
+def _notes(parts: Sequence[str], trace: Trace | None, *, done: int, wanted: int) -> tuple[str, ...]:
     notes = [_CALIBRATED, _WORDS]
     if WINDOWS in parts and trace is None:
         notes.append(_NO_TRACE)
-    if not complete:
-        notes.append(f"Interrupted after {done} of {wanted} seeds; what is shown is of these. Try again to go on.")
-    elif done and done < FULL:
+    if done == wanted and done < FULL:
         notes.append(
             f"{done} seeds instead of the paper's {FULL}: intervals are wider, so that fewer differences are beyond "
             "chance, and reported figures are met more easily."

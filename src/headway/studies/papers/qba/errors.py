@@ -55,7 +55,7 @@ def _psf_mean_rises(runs: Runs) -> Judged:
     points = [sl("psf", error) for error in reversed(ERRORS)]
     rise = runs.difference(points[0], points[-1], "mean")
     parts = {"rising at every step": falling(runs, points, "mean")}
-    return in_parts(parts, _change(runs, points[-1], points[0], "mean"), f"{rise.range()} more")
+    return in_parts(parts, _change(runs, points[-1], points[0], "mean"), rise.more())
 
 
 def _psf_short_jumps(runs: Runs) -> Judged:
@@ -123,13 +123,13 @@ def _psf_mean_steady(runs: Runs) -> Judged:
 def _psf_short_moderate(runs: Runs) -> Judged:
     """The true-short tail grows, but by far less than it does under short-to-long errors of the same size."""
     first, last, other = ls("psf", 0.0), ls("psf", 0.4), sl("psf", 0.4)
-    grown, there = (runs.ratio(point, first, "short") for point in (last, other))
+    grown, there = runs.difference(last, first, "short"), runs.ratio(other, first, "short")
     parts = {
         "it grows": runs.below(first, last, "short"),
         "far less than under short-to-long errors": runs.far_below(last, other, "short"),
     }
     ours = f"{_change(runs, first, last, 'short')} (short-to-long: {there.value:.1f} times)"
-    return in_parts(parts, ours, f"{grown.range('')} times")
+    return in_parts(parts, ours, grown.more())
 
 
 def _psf_long_rises(runs: Runs) -> Judged:

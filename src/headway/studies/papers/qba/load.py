@@ -115,11 +115,9 @@ def _starvation(runs: Runs) -> Judged:
         "AA's true-long P99 far below PSF's": runs.far_below(AA, PSF, "long"),
         "QBA's true-long P99 far below PSF's": runs.far_below(QBA, PSF, "long"),
     }
-    kept = runs.ratio(QBA, PSF, "long")
+    kept, less = runs.ratio(QBA, PSF, "long"), runs.difference(QBA, PSF, "long")
     ours = f"AA {(ratio.value - 1) * 100:+.0f} %, QBA {(kept.value - 1) * 100:+.0f} % against PSF"
-    return in_parts(
-        parts, ours, f"QBA {(kept.value - 1) * 100 - kept.half * 100:.0f} to {(kept.value - 1 + kept.half) * 100:.0f} %"
-    )
+    return in_parts(parts, ours, f"QBA {less.range()} against PSF" if less.interval else "")
 
 
 def _psf_defers(runs: Runs) -> Judged:
@@ -128,8 +126,8 @@ def _psf_defers(runs: Runs) -> Judged:
         "mean wait below FCFS's": runs.below(PSF, FCFS, "mean"),
         "true-short P99 below FCFS's": runs.below(PSF, FCFS, "short"),
     }
-    ratio = runs.ratio(PSF, FCFS, "long")
-    return in_parts(parts, f"true-long P99 {ratio.text('')} times FCFS's", ratio.range(""))
+    ratio, more = runs.ratio(PSF, FCFS, "long"), runs.difference(PSF, FCFS, "long")
+    return in_parts(parts, f"true-long P99 {ratio.text('')} times FCFS's", more.more())
 
 
 MEAN, TAIL = "IV-B, Fig. 2: mean wait", "IV-B, Fig. 2: P99 wait"

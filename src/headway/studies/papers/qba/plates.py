@@ -88,7 +88,7 @@ def windows_part(found: Windows, trace: str) -> Part:
         {
             "policy": policy,
             "mean wait (s)": found.mean(policy, "mean"),
-            "against FCFS (%)": (found.mean(policy, "mean") / found.mean("fcfs", "mean") - 1) * 100,
+            "against FCFS (%)": None if (apart := found.against_fcfs(policy)) is None else apart * 100,
             "P99 (s)": found.median(policy, "p99"),
             "true-short P99 (s)": found.median(policy, "short"),
             "true-long P99 (s)": found.median(policy, "long"),
@@ -100,7 +100,10 @@ def windows_part(found: Windows, trace: str) -> Part:
         for policy in POLICIES
     ]
     caption = "P99 waits are medians over the windows; means are pooled over all requests."
-    sheet = Sheet("table2", f"{found.count} windows of {trace}", caption, pl.DataFrame(rows))
+    shown = pl.DataFrame(rows, schema_overrides={"against FCFS (%)": pl.Float64}).with_columns(
+        pl.col(pl.Float64).fill_nan(None)
+    )
+    sheet = Sheet("table2", f"{found.count} windows of {trace}", caption, shown)
     text = (
         f"{found.count} windows of {found.requests} requests each, in order, none in two; time is scaled to 32 "
         f"requests/s and lengths by 0.44. Scaled, a request has {found.tokens:.0f} tokens in the mean, the squared "

@@ -53,6 +53,10 @@ class Estimate:
         low, high = sorted((self.interval.low * scale, self.interval.high * scale))
         return f"{low:.{places}f} to {high:.{places}f} {unit}".rstrip()
 
+    def more(self) -> str:
+        """Return the interval of a difference in seconds, as in `0.21 to 0.40 s more`; nothing where there is none."""
+        return f"{self.range()} more" if self.interval else ""
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -121,17 +125,19 @@ class Runs:
 
 
 def mean_of(values: Floats) -> Estimate:
-    """Return the mean of values that are independent of each other."""
+    """Return the mean of values that are independent of each other; NaN of none."""
+    if not values.size:
+        return Estimate(math.nan, None)
     return Estimate(float(values.mean()), mean_interval(values))
 
 
 def ratio_of(a: Floats, b: Floats) -> Estimate:
-    """Return the ratio of two means over the same seeds.
+    """Return the ratio of two means over the same seeds; NaN where the lower one is 0, or there are none.
 
     Its interval is that of the linearised ratio (Cochran, Sampling Techniques, 2.11), which needs the lower mean far
     from 0.
     """
-    below = float(b.mean())
+    below = float(b.mean()) if b.size else 0.0
     value = float(a.mean()) / below if below else math.nan
     if len(a) < 2 or not math.isfinite(value):
         return Estimate(value, None)

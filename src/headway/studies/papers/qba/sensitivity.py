@@ -18,7 +18,7 @@ _NEEDS = frozenset({"fig3"})
 def _mean_over_k(runs: Runs) -> Judged:
     means = {k: runs.mean(point, "mean") for k, point in BY_QUOTA.items()}
     moderate = [point for k, point in BY_QUOTA.items() if k >= 4]
-    drop = runs.ratio(BY_QUOTA[14], BY_QUOTA[2], "mean")
+    drop = runs.difference(BY_QUOTA[14], BY_QUOTA[2], "mean")
     parts = {
         "flat from k = 2 to 4": close(means[2], means[4]),
         "falling from k = 4 to 14": falling(runs, moderate, "mean"),
@@ -27,7 +27,7 @@ def _mean_over_k(runs: Runs) -> Judged:
     return in_parts(
         parts,
         f"{means[2]:.2f} s at k = 2, {means[4]:.2f} at 4, {means[8]:.2f} at 8, {means[14]:.2f} at 14",
-        f"{drop.range('')} (k = 14 over k = 2)",
+        f"{drop.range()} (k = 14 less k = 2)",
     )
 
 
@@ -90,13 +90,13 @@ def _qba_flat(runs: Runs) -> Judged:
 
 
 def _qba_collapses(runs: Runs) -> Judged:
-    ratio = runs.ratio(QBA_BY_LEVEL[1.0], QBA_BY_LEVEL[0.95], "p99")
+    nearest = max(BROAD, key=lambda gamma: runs.mean(QBA_BY_LEVEL[gamma], "p99"))
     parts = {
         "far worse at 1.0 than at any lower gamma": all(
             runs.far_above(QBA_BY_LEVEL[1.0], QBA_BY_LEVEL[gamma], "p99") for gamma in BROAD
         )
     }
-    return in_parts(parts, f"P99 {ratio.text('')} times that at 0.95", ratio.range(""))
+    return in_parts(parts, *_rise(runs, QBA_BY_LEVEL, nearest))
 
 
 def _aa_improves(runs: Runs) -> Judged:
@@ -111,9 +111,14 @@ def _aa_improves(runs: Runs) -> Judged:
 
 
 def _aa_collapses(runs: Runs) -> Judged:
-    ratio = runs.ratio(AA_BY_LEVEL[1.0], AA_BY_LEVEL[0.95], "p99")
     parts = {"far worse at 1.0 than at 0.95": runs.far_above(AA_BY_LEVEL[1.0], AA_BY_LEVEL[0.95], "p99")}
-    return in_parts(parts, f"P99 {ratio.text('')} times that at 0.95", ratio.range(""))
+    return in_parts(parts, *_rise(runs, AA_BY_LEVEL, 0.95))
+
+
+def _rise(runs: Runs, points: dict[float, Point], gamma: float) -> tuple[str, str]:
+    """Return how far P99 at 1.0 lies above that at another gamma, and the interval of the difference that is judged."""
+    ratio, more = (of(points[1.0], points[gamma], "p99") for of in (runs.ratio, runs.difference))
+    return f"P99 {ratio.text('')} times that at {gamma}", more.more()
 
 
 def _more_sensitive(runs: Runs) -> Judged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,13 @@ from headway.workload.trace import Trace
 WINDOWS, LENGTHS = 100, 0.44
 LEAST = 20
 """Requests that a window must have at least: three of them are long."""
+
+_NO_LONG = Judged(
+    "no long request",
+    "",
+    "does not hold here",
+    "No window has a request that is longer than the others: there is no tail of long ones.",
+)
 
 _EQUAL = 0.01
 """Throughputs are called identical within this share of each other."""
@@ -56,12 +64,21 @@ class Windows:
         return values[~np.isnan(values)]
 
     def median(self, policy: str, figure: Name) -> float:
-        """Return the median over the windows."""
-        return float(np.median(self.known(policy, figure)))
+        """Return the median over the windows; NaN where none has the figure."""
+        known = self.known(policy, figure)
+        return float(np.median(known)) if known.size else math.nan
 
     def mean(self, policy: str, figure: Name) -> float:
-        """Return the mean over the windows; of waits that is the one pooled over requests: windows are of a size."""
-        return float(self.known(policy, figure).mean())
+        """Return the mean over the windows; NaN where none has the figure.
+
+        Of waits that is the one pooled over requests: windows are of a size.
+        """
+        return mean_of(self.known(policy, figure)).value
+
+    def against_fcfs(self, policy: str) -> float | None:
+        """Return by which share the mean wait differs from FCFS's; None where nobody waits under FCFS."""
+        ratio = ratio_of(self.of(policy, "mean"), self.of("fcfs", "mean")).value
+        return ratio - 1 if math.isfinite(ratio) else None
 
     def ordered(self, policies: Sequence[str], figure: Name) -> int:
         """Return in how many windows the figure rises strictly from policy to policy."""
@@ -128,6 +145,10 @@ def windows_of(sources: Sequence[Source], rows: Mapping[int, Row]) -> Windows:
 
 def _gain(policy: str, reported: float) -> Claim[Windows]:
     def judge(found: Windows) -> Judged:
+        if found.against_fcfs(policy) is None:
+            return Judged(
+                "no wait", "", "does not hold here", "Nobody waits under FCFS here: there is nothing to save."
+            )
         ratio = ratio_of(found.of(policy, "mean"), found.of("fcfs", "mean"))
         change = (ratio.value - 1) * 100
         less = Estimate(ratio.value - 1, ratio.interval)
@@ -149,6 +170,8 @@ def _gain(policy: str, reported: float) -> Claim[Windows]:
 
 
 def _tails(found: Windows) -> Judged:
+    if not found.known("fcfs", "long").size:
+        return _NO_LONG
     fcfs, psf, qba = (found.median(policy, "long") for policy in ("fcfs", "psf", "qba"))
     reported = {"FCFS 0.77 s": (fcfs, 0.77), "PSF 2.10 s": (psf, 2.10), "QBA 1.45 s": (qba, 1.45)}
     parts = {words: abs(ours - theirs) <= 0.1 * theirs for words, (ours, theirs) in reported.items()}
@@ -166,6 +189,8 @@ def _order_of_tails(found: Windows) -> Judged:
 
 def _ordered(found: Windows, policies: tuple[str, ...], figure: Name) -> Judged:
     """The paper's "consistently": in every window; in part where it is so in the mean over windows, beyond chance."""
+    if not found.known(policies[0], figure).size:
+        return _NO_LONG
     inside, count = found.ordered(policies, figure), len(found.known(policies[0], figure))
     steps: list[Estimate] = [
         mean_of(found.known(later, figure) - found.known(earlier, figure)) for earlier, later in pairwise(policies)
