@@ -109,7 +109,7 @@ def test_notes_are_told(headway: Headway, file: Path):
     file.write_text(SWEEP.replace('memory = "past-future"', 'memory = ["past-future", "watermark", "watermark()"]'))
     for options in (["--check"], ["--out", "out", "--workers", 1]):
         result = headway("sweep", file, *options)
-        assert "cells are there twice and are run once" in result.words
+        assert "cells are there twice and run once" in result.words
         assert "run with the first seed alone" in result.words
 
 

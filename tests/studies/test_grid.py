@@ -108,7 +108,14 @@ def test_grids_take_what_stands_above_them():
 def test_what_is_there_twice_is_run_once():
     plan = plan_of(SMALL | {"policy": ["qba(k=3, gamma=0.5)", "qba(gamma=0.5, k=3.0)"], "grid": [{}, {}]})
     assert len(plan.cells) == 1
-    assert plan.notes == ("3 cells are there twice and are run once.",)
+    assert plan.notes == ("3 cells are there twice and run once.",)
+
+
+@pytest.mark.parametrize("given", [{"policy": ["fcfs", "fcfs"]}, {"rate": [30, 30.0]}, {"seeds": [3, 3]}])
+def test_a_value_that_is_listed_twice_is_run_once_and_noted(given: dict[str, object]):
+    plan = plan_of(SMALL | given)
+    assert len(plan.cells) == 1
+    assert plan.notes == ("1 cell is there twice and run once.",)
 
 
 def test_where_nothing_is_drawn_one_seed_is_enough(tmp_path: Path):

@@ -121,7 +121,7 @@ def test_windows_are_contiguous_and_start_at_zero():
     assert second.frame["id"].to_list() == [2, 3]
     assert first.frame["arrival"].to_list() == second.frame["arrival"].to_list() == [0.0, 2.0]
     assert first.name == "mine [1/2]"
-    assert first.notes == second.notes == ("the last 1 requests are in no window",)
+    assert first.notes == second.notes == ("the last request is in no window",)
 
 
 @given(traces(), st.integers(1, 10))

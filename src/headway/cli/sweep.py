@@ -18,6 +18,7 @@ from headway.cli.own_orders import own_orders
 from headway.cli.paths import check_apart, json_output
 from headway.cli.sweep_progress import duration_text, sweep_progress
 from headway.cli.tables import print_table
+from headway.core.counted import IS, counted
 from headway.core.errors import InvalidInput
 from headway.core.spec import whole
 from headway.measure.swept import Overview, groups
@@ -107,7 +108,10 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
     known = set[str]() if folder is None else finished_keys(folder)
     missing = [planned.cell for planned in plan.cells if planned.key not in known]
     there = len(plan.cells) - len(missing)
-    out.print(f"{len(plan.cells):,} cells" + (f", of which {there:,} are finished in {folder}" if there else ""))
+    out.print(
+        counted(len(plan.cells), "cell")
+        + (f", of which {there:,} {IS[there != 1]} finished in {folder}" if there else "")
+    )
     for name in (*AXES, "seed"):
         values = list(dict.fromkeys(planned.settings[name] for planned in plan.cells))
         if len(values) > 1:
@@ -120,7 +124,7 @@ def _check(plan: Plan, folder: Path | None, processes: int) -> None:
         return
     cost = cost_of(missing)
     out.print(
-        f"{cost.requests:,} requests to run; roughly {duration_text(max(1.0, cost.seconds / processes))} "
+        f"{counted(cost.requests, 'request')} to run; roughly {duration_text(max(1.0, cost.seconds / processes))} "
         f"on {processes} {'process' if processes == 1 else 'processes'}"
     )
 
@@ -135,7 +139,8 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
     notes = list(plan.notes)
     if swept.interrupted:
         notes.append(
-            f"Interrupted: {finished:,} of {swept.cells:,} cells are finished, and rows can be of different seeds."
+            f"Interrupted: {finished:,} of {counted(swept.cells, 'cell', IS)} finished, "
+            "and rows can be of different seeds."
         )
     overview = Overview(
         {
@@ -161,9 +166,16 @@ def _deliver(plan: Plan, swept: Swept, target: Path | None) -> None:
         for note in notes:
             out.print(Text(f"- {note}", style="dim"))
     if finished:
-        err.print(f"{finished:,} cells, {swept.computed:,} computed now: {swept.results}", markup=False, soft_wrap=True)
+        err.print(
+            f"{counted(finished, 'cell')}, {swept.computed:,} computed now: {swept.results}",
+            markup=False,
+            soft_wrap=True,
+        )
     if target is not None and target != STANDARD_OUTPUT:
         err.print(f"wrote {target}", markup=False)
     if swept.interrupted:
-        fail(f"interrupted: {finished:,} of {swept.cells:,} cells are finished and kept; the same command goes on")
+        fail(
+            f"interrupted: {finished:,} of {counted(swept.cells, 'cell', IS)} finished and kept; "
+            "the same command goes on"
+        )
         raise typer.Exit(INTERRUPTED)

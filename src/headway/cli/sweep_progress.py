@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from headway.cli.console import PATIENCE, err
+from headway.core.counted import counted
 from headway.report.numbers import rate_text
 
 EVERY = 30.0
@@ -61,7 +62,7 @@ def progress_text(done: int, total: int, new: int, seconds: float) -> str:
         new: cells that were finished in these seconds.
         seconds: since it began.
     """
-    text = f"{done:,} of {total:,} cells"
+    text = f"{done:,} of {counted(total, 'cell')}"
     if not new or seconds <= 0:
         return text
     speed = new / seconds

@@ -14,6 +14,7 @@ from headway.cli.options import ImagesOption, JsonOption, read_images
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import plain_table
 from headway.cli.tenants import print_tenants, tenants_json
+from headway.core.counted import IS, counted
 from headway.core.errors import InvalidInput
 from headway.measure.quantiles import STATISTICS, Stats
 from headway.measure.stability import BINS as LENGTH_BINS
@@ -81,7 +82,7 @@ def trace(
 
 def _draw(similar: Stability, found: Trace, path: Path) -> None:
     if np.isnan(similar.adjacent).all():
-        raise InvalidInput(f"{found.name}: {len(found)} requests are too few for --html; {_needed(similar)}")
+        raise InvalidInput(f"{found.name}: {counted(len(found), 'request', IS)} too few for --html; {_needed(similar)}")
     # altair takes as long to import as everything else together: only who draws pays for it.
     from headway.report.stability import write_stability  # noqa: PLC0415
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from headway.core.counted import IS, counted
 from headway.core.engine import EngineProfile
 from headway.core.errors import InvalidInput, nearest
 from headway.core.rules import Order
@@ -190,7 +191,7 @@ def plan_of(given: Mapping[str, Any], name: str = "sweep", folder: Path = HERE) 
             raise InvalidInput(f"{where}: {error}") from None
     notes: list[str] = []
     if total > len(found):
-        notes.append(f"{total - len(found):,} cells are there twice and are run once.")
+        notes.append(f"{counted(total - len(found), 'cell', IS)} there twice and run once.")
     if still:
         notes.append("Where nothing is drawn every seed gives the same: such cells are run with the first seed alone.")
     return Plan(name, tuple(found.values()), tuple(notes))
@@ -253,12 +254,13 @@ class _Maker:
             raise InvalidInput('there is no policy; name one or several, as in policy = ["fcfs", "qba(k=3)"]')
         count = math.prod(map(len, lists.values())) * len(seeds)
         if count > MOST_CELLS:
-            raise InvalidInput(f"{count:,} cells; expected at most {MOST_CELLS:,}")
+            raise InvalidInput(f"{counted(count, 'cell')}; expected at most {MOST_CELLS:,}")
+        differ = len(set(seeds)) > 1
         for seed in seeds:
             for values in product(*lists.values()):
                 chosen = dict(zip(AXES, values, strict=True))
                 cell = self._cell(chosen, seed)
-                once = len(seeds) > 1 and not (cell.source.seeded or self.draws(cell.policy, cell.engine))
+                once = differ and not (cell.source.seeded or self.draws(cell.policy, cell.engine))
                 if not once or seed == seeds[0]:
                     yield Planned(self._keys.of(cell), _shown(chosen, cell), cell), once
 
@@ -334,14 +336,14 @@ _POLICY = ("policy", "memory", "evict", "shed", "prefill_share", "pools", "reser
 
 
 def _values(name: str, given: Mapping[str, Any]) -> list[Any]:
-    """Return the values of one key, each once."""
+    """Return the values of one key, repeated ones too: their cells are there twice, which is noted."""
     axis = AXES[name]
     if name not in given:
         return [axis.default]
     values = _several(given[name])
     if not values:
         raise InvalidInput(f"{name} is an empty list; give a value, or leave it out")
-    return list({_identity(value): value for value in (axis.check(name, value) for value in values)}.values())
+    return [axis.check(name, value) for value in values]
 
 
 def _seeds(given: Mapping[str, Any]) -> Sequence[int]:
@@ -352,7 +354,7 @@ def _seeds(given: Mapping[str, Any]) -> Sequence[int]:
             raise InvalidInput(f"seed = {first} is of no use beside a list of seeds; leave it out")
         if not seeds:
             raise InvalidInput("seeds is an empty list; expected how many seeds, or which")
-        return list(dict.fromkeys(whole("seeds", seed, 0) for seed in seeds))
+        return [whole("seeds", seed, 0) for seed in seeds]
     start = whole("seed", first or 0, 0)
     return range(start, start + whole("seeds", seeds, 1, MOST_SEEDS))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from headway.core.counted import IS, counted
 from headway.core.errors import InvalidInput
 from headway.core.spec import whole
 from headway.studies.source import Source
@@ -55,7 +56,7 @@ def samples(source: Source, count: int, seed: int, *, least: int, size: int = LE
         trace = rescale_rate(trace, source.rate)
     if len(trace) < least * LEAST_REQUESTS:
         raise InvalidInput(
-            f"{trace.name}: {len(trace):,} requests are too few for {least} windows of {LEAST_REQUESTS} "
+            f"{trace.name}: {counted(len(trace), 'request', IS)} too few for {least} windows of {LEAST_REQUESTS} "
             f"({least * LEAST_REQUESTS:,} requests); give a longer trace, or a workload like it, which is drawn anew "
             "for every seed"
         )

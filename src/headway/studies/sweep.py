@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from headway.core.counted import IS, counted
 from headway.core.errors import HeadwayError
 from headway.core.spec import whole
 from headway.studies.cells import finished
@@ -97,8 +98,8 @@ def run_plan(
             there = sum(planned.key in store.known for planned in plan.cells)
             if not there:
                 raise
-            kept = f"{there:,} of {len(plan.cells):,} cells are finished and kept in {out}; the same command goes on"
-            raise type(error)(f"{error}. {kept}") from None
+            kept = f"{there:,} of {counted(len(plan.cells), 'cell', IS)} finished and kept in {out}"
+            raise type(error)(f"{error}. {kept}; the same command goes on") from None
         return Swept(
             frame=frame,
             results=out / RESULTS,

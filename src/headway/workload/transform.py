@@ -75,7 +75,10 @@ def windows(trace: Trace, count: int) -> list[Trace]:
         raise InvalidWorkload(f"{trace.name}: cannot cut {len(trace)} requests into {count} windows")
     notes = trace.notes
     if dropped := len(trace) - size * count:
-        notes = (*notes, f"the last {dropped} requests are in no window")
+        notes = (
+            *notes,
+            "the last request is in no window" if dropped == 1 else f"the last {dropped} requests are in no window",
+        )
     return [
         Trace.from_frame(
             f"{trace.name} [{index + 1}/{count}]",
