@@ -37,6 +37,11 @@ def test_what_it_writes_is_served_and_compared(headway: Headway, folder: Path):
     assert checked.json["policy"]["order"] == data["candidates"][0]["order"]
     command = data["paste"]["compare"]
     assert "--tenants run-promises.toml" in command
+    assert data["notes"][0].startswith("Chosen for ")
+    assert "another engine needs another tune" in result.words
+    alone = data["paste"]["baseline"]
+    assert ("--policy holds for both" in result.words) is (alone is not None)
+    assert (alone or "") in result.out
     compared = headway(*shlex.split(command)[1:], "--limit", 200, "--json", "-")
     assert compared.status == 0
     assert data["candidates"][0]["order"] in [one["name"] for one in compared.json["policies"]]

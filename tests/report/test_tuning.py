@@ -55,7 +55,12 @@ def tuning(values: list[float], *others: Candidate, **more: object) -> Tuning:
         runs=100,
         warnings=("Beware.",),
         notes=("A note.",),
-        paste={"compare": "headway compare t.csv", "serve": '[policy]\norder = "psf"\n', "promises": None},
+        paste={
+            "compare": "headway compare t.csv",
+            "baseline": None,
+            "serve": '[policy]\norder = "psf"\n',
+            "promises": None,
+        },
     )
     return replace(found, **more)  # type: ignore[arg-type]
 
@@ -93,6 +98,21 @@ def test_what_it_needs_and_costs_is_said():
     assert "needs a prediction of who will be long. Without one, shortest-work is better than fcfs too (+43 %" in text
     assert "What gets worse: long: TTFT P99 from 2.00 s to 4.00 s." in text
     assert "Nothing that needs none came to the end of the search." in " ".join(tuning_answer(tuning(GOOD)))
+
+
+def test_requests_turned_away_have_their_share_beside_them():
+    change = Change("rejected", "requests turned away", "", 0.0, 7.2, Gain(-7.2, Interval(-9, -5), None, 4), of=250)
+    found = tuning(GOOD, changes=(change,))
+    assert "What gets worse: requests turned away from 0 to 7.2 of 250 (2.9 %)." in tuning_answer(found)
+    table = changes_table(found)
+    assert table is not None
+    assert [column.cells for column in table.columns][:2] == [("0",), ("7.2 (2.9 %)",)]
+
+
+def test_the_baseline_by_its_own_rules_is_on_the_page():
+    shared = {"compare": "c", "baseline": "headway compare t.csv --policy fcfs", "serve": "", "promises": None}
+    assert "above, all but --policy holds for both" in tuning_page(tuning(GOOD, paste=shared))
+    assert "all but --policy" not in tuning_page(tuning(GOOD, paste=shared | {"baseline": None}))
 
 
 def test_what_does_as_well_or_better_is_named():

@@ -46,7 +46,7 @@ from headway.core.spec import whole
 from headway.measure.tuning import Tuning
 from headway.report.files import write_whole
 from headway.report.tuning_tables import candidates_table, changes_table
-from headway.report.tuning_words import tuning_answer, tuning_facts, tuning_question
+from headway.report.tuning_words import ALONE, tuning_answer, tuning_facts, tuning_question
 from headway.studies.tune import BUDGET, LEAST_BUDGET, LEAST_WINDOWS, WINDOWS
 from headway.studies.tune import tune as run_tune
 
@@ -181,6 +181,9 @@ def print_tuning(found: Tuning) -> None:
     print_table(changes_table(found), out)
     out.print(Text("See it", style="bold"))
     out.print(Text(f"  {found.paste['compare']}"), soft_wrap=True)
+    if found.paste["baseline"] is not None:
+        out.print(Text(ALONE, style="bold"))
+        out.print(Text(f"  {found.paste['baseline']}"), soft_wrap=True)
     out.print(Text("Run it: headway serve --config FILE", style="bold"))
     out.print(Text(_indented(found.paste["serve"])), soft_wrap=True)
     if found.paste["promises"] is not None:

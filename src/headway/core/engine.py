@@ -203,6 +203,9 @@ def roofline(gpu: str, model: str, count: int = 1, c0: float = OVERHEAD) -> Roof
     )
 
 
+LOCAL_TOKEN_BUDGET = 128
+"""Positions of an iteration on a machine of one's own, where nothing else is said: a processor is no accelerator."""
+
 _ROOFLINE = "Roofline of public data sheets with BLIS's calibrated efficiencies; not measured here."
 
 PRESETS = {

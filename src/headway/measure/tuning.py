@@ -104,6 +104,7 @@ class Change:
         before: its mean under the baseline.
         after: and under the chosen one.
         gain: of the chosen one over the baseline; above 0 is better.
+        of: requests of a stretch, in the mean, where the figure counts some of them; None for others.
     """
 
     path: str
@@ -112,6 +113,7 @@ class Change:
     before: float
     after: float
     gain: Gain
+    of: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return its entry in `--json`."""
@@ -120,6 +122,7 @@ class Change:
             "unit": self.unit,
             "before": self.before,
             "after": self.after,
+            "of": self.of,
             "gain": self.gain.to_dict(),
         }
 
@@ -138,7 +141,8 @@ class Tuning:
         runs: how many runs that took.
         warnings: why the answer may be worth less than it looks, a sentence each.
         notes: what else a reader should know.
-        paste: what to run: `compare`, a command line; `serve`, TOML; `promises`, TOML of a tenants file or None.
+        paste: what to run: `compare`, a command line; `baseline`, another one or None; `serve`, TOML; `promises`, TOML
+            of a tenants file or None.
         partial: it was interrupted, and judged on fewer stretches.
         unsafe: held-out stretches in which the chosen one ran out of memory, and the baseline did not.
     """

@@ -19,7 +19,7 @@ from headway.report.fragments import (
 from headway.report.page import page
 from headway.report.tuning_chart import gains_figure
 from headway.report.tuning_tables import candidates_table, changes_table
-from headway.report.tuning_words import tuning_answer, tuning_facts, tuning_question
+from headway.report.tuning_words import ALONE, tuning_answer, tuning_facts, tuning_question
 
 _CANDIDATES = (
     "What came to the end of the search, judged on traffic that the search never saw. Verdicts are of paired "
@@ -69,7 +69,10 @@ def write_tuning(found: Tuning, path: Path | str) -> None:
 
 
 def _paste(found: Tuning) -> str:
-    blocks = [("See it", found.paste["compare"]), ("Run it: headway serve --config FILE", found.paste["serve"])]
+    blocks = [("See it", found.paste["compare"])]
+    if found.paste["baseline"]:
+        blocks.append((ALONE, found.paste["baseline"]))
+    blocks.append(("Run it: headway serve --config FILE", found.paste["serve"]))
     if found.paste.get("promises"):
         blocks.append(("With these promises, in the file that both name", found.paste["promises"]))
     return "\n".join(

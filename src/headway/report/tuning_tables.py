@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from headway.measure.gain import Gain
 from headway.measure.tuning import Candidate, Tuning
 from headway.report.columns import NO_VALUE, Column, Table
-from headway.report.tuning_words import amount, interval_text, relative_text
+from headway.report.tuning_words import amount, change_amount, interval_text, relative_text
 
 SHORT = {"no significant difference": "not significant", "too small to matter": "too small"}
 """Verdicts as they fit a table."""
@@ -49,8 +49,8 @@ def changes_table(found: Tuning) -> Table | None:
         return None
     changes = found.changes
     columns = (
-        _column("Mean", "baseline", [amount(one.before, one.unit) for one in changes]),
-        _column("Mean", "chosen", [amount(one.after, one.unit) for one in changes]),
+        _column("Mean", "baseline", [change_amount(one, one.before) for one in changes]),
+        _column("Mean", "chosen", [change_amount(one, one.after) for one in changes]),
         _column("Gain", "share", [relative_text(one.gain) or NO_VALUE for one in changes]),
         _column("Gain", "95 % interval", [interval_text(one.gain, one.unit) for one in changes]),
         _column("Gain", "verdict", [_verdict(one.gain) for one in changes]),

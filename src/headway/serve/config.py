@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.core.cost import CostModel, Steps
-from headway.core.engine import EngineProfile
+from headway.core.engine import LOCAL_TOKEN_BUDGET, EngineProfile
 from headway.core.errors import InvalidInput, InvalidSpec, nearest
 from headway.core.spec import choice, number, whole
 from headway.policies.policy import Policy
@@ -86,7 +86,7 @@ class Config:
     threads: int = field(default_factory=processors)
     kv_tokens: int = 8192
     slots: int = 16
-    token_budget: int = 128
+    token_budget: int = LOCAL_TOKEN_BUDGET
     file: Path | None = None
     given: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
+import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
+from headway.core.engine import LOCAL_TOKEN_BUDGET, EngineProfile
 from headway.measure.sla import Sla
+from headway.policies.policy import Policy
 from headway.studies.space import Setting
+
+_WIDTH = 100
+"""Columns of a comment."""
 
 
 def compare_command(
@@ -39,14 +46,51 @@ def compare_command(
     return shlex.join(parts)
 
 
-def serve_toml(setting: Setting, promises: str | None) -> str:
+def baseline_command(
+    words: Sequence[str], setting: Setting, baseline: Setting, sla: Sla | None, promises: str | None
+) -> str | None:
+    """Return a command line that runs the baseline by its own rules; None where `compare_command` does that too.
+
+    There, rules and shares that are not part of an order hold for every order. Arguments are the same.
+    """
+    if replace(setting, order=baseline.order) == baseline:
+        return None
+    return compare_command(words, baseline, baseline, sla, promises)
+
+
+def for_engine(engine: EngineProfile) -> str:
+    """Say which engine a setting was chosen for: a server has another one unless it is told so."""
+    return (
+        f"Chosen for {engine.name} (token_budget {engine.token_budget:,}); another engine needs another tune, with its "
+        "--engine."
+    )
+
+
+def caps_nothing(setting: Setting) -> str | None:
+    """Say that a setting's cap on chunks caps nothing on the engine that `headway serve` has by default; None if not.
+
+    Args:
+        setting: what to run.
+    """
+    cap = Policy.of(setting.order).order().chunk_cap
+    if cap is None or cap < LOCAL_TOKEN_BUDGET:
+        return None
+    return (
+        f"headway serve has token_budget {LOCAL_TOKEN_BUDGET} unless its [engine] says otherwise: there a chunk of "
+        f"{cap} caps nothing."
+    )
+
+
+def serve_toml(setting: Setting, engine: EngineProfile, promises: str | None) -> str:
     """Return the lines of a configuration of `headway serve` that say the same.
 
     Args:
         setting: what to run.
+        engine: what it was chosen for.
         promises: the tenants file that has the requests' promises; None for none.
     """
-    lines: list[str] = []
+    told = " ".join(text for text in (for_engine(engine), caps_nothing(setting)) if text)
+    lines = [*textwrap.wrap(told, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False), ""]
     if promises is not None:
         lines += [
             f"tenants = {json.dumps(promises)}",

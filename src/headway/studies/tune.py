@@ -18,7 +18,14 @@ from headway.measure.sla import Sla
 from headway.measure.tuning import OBJECTIVES, Candidate, Change, Objective, Tuning
 from headway.policies.policy import Policy
 from headway.studies.compare import engine_for
-from headway.studies.paste import compare_command, promises_toml, serve_toml
+from headway.studies.paste import (
+    baseline_command,
+    caps_nothing,
+    compare_command,
+    for_engine,
+    promises_toml,
+    serve_toml,
+)
 from headway.studies.samples import samples, split
 from headway.studies.search import FINALISTS, FIRST, OOM, Trials, overruns, search
 from headway.studies.source import Source
@@ -52,6 +59,9 @@ CHANGES = (
     (OOM, "times out of memory", "", True),
 )
 """Figures that are looked at beside the objective: path, name, unit, whether lower is better."""
+
+OF_REQUESTS = ("rejected",)
+"""Those of them that count requests."""
 
 
 def tune(
@@ -184,12 +194,16 @@ def tune(
     told = chosen if made.recommended == made.chosen else base
     needed = promised if told.promised else {}
     file_name = promises if needed else None
+    typed = words or (str(settings["workload"]),)
     paste = {
-        "compare": compare_command(words or (str(settings["workload"]),), told, base, agreement, file_name),
-        "serve": serve_toml(told, file_name),
+        "compare": compare_command(typed, told, base, agreement, file_name),
+        "baseline": baseline_command(typed, told, base, agreement, file_name),
+        "serve": serve_toml(told, profile, file_name),
         "promises": promises_toml(needed) if needed else None,
     }
-    return replace(made, paste=paste)
+    uncapped = caps_nothing(told)
+    warnings = made.warnings if uncapped is None else (*made.warnings, uncapped)
+    return replace(made, paste=paste, warnings=warnings, notes=(for_engine(profile), *made.notes))
 
 
 class _Seen:
@@ -242,7 +256,8 @@ class _Seen:
             return None
         one, other = [a for a, _ in known], [b for _, b in known]
         found = gain(one, other, lower_is_better=lower_is_better)
-        return Change(path, words, unit, math.fsum(other) / len(other), math.fsum(one) / len(one), found)
+        of = _mean(self.figure(self.base, "requests")) if path in OF_REQUESTS else None
+        return Change(path, words, unit, math.fsum(other) / len(other), math.fsum(one) / len(one), found, of)
 
     def unsafe(self) -> int:
         """Return in how many held-out stretches the chosen setting runs out of memory more often than the baseline."""
