@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,10 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         patch.setattr(Cell, "run", interrupting(25))
         late = headway(*asked)
     assert late.status == 130
-    assert late.err.endswith("interrupted: these results are partial\n")
+    assert re.search(
+        r"interrupted: these results are partial. \d+ finished runs are kept in out/cells; the same command goes on\n$",
+        late.err,
+    )
     assert json.loads((folder / "out/findings.json").read_text())["partial"] is True
     assert "partial" in (folder / "out/index.html").read_text()
     whole = headway(*asked)
