@@ -158,7 +158,10 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         patch.setattr(Cell, "run", interrupting(25))
         late = headway(*asked)
     assert late.status == 130
-    assert late.err.endswith("interrupted: these results are partial\n")
+    assert re.search(
+        r"interrupted: these results are partial. \d+ finished runs are kept in out/cells; the same command goes on\n$",
+        late.err,
+    )
     assert re.search("Interrupted after [1-9] of .* seeds: .*alone", late.words[: late.words.index("Of so few")])
     assert late.words.index("Of so few") < late.words.index("claims")
     assert json.loads((folder / "out/findings.json").read_text())["partial"] is True

@@ -15,7 +15,6 @@ from headway.cli.console import (
     INTERRUPTED,
     STANDARD_OUTPUT,
     WHILE_WRITING,
-    end_if_partial,
     err,
     fail,
     interruptible,
@@ -90,12 +89,18 @@ def resumable(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if kept := len(finished_keys(folder / KEPT)):
-            runs = f"{kept:,} finished {'run is' if kept == 1 else 'runs are'} kept"
-            fail(f"interrupted before there was anything to show: {runs} in {folder / KEPT}; the same command goes on")
+        if kept := _kept(folder):
+            fail(f"interrupted before there was anything to show: {kept}")
         else:
             fail("interrupted before any run was finished; no results were written")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _kept(folder: Path) -> str:
+    """Say how many runs are kept; empty where none is."""
+    count = len(finished_keys(folder / KEPT))
+    runs = f"{count:,} finished {'run is' if count == 1 else 'runs are'} kept in {folder / KEPT}"
+    return f"{runs}; the same command goes on" if count else ""
 
 
 def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:
@@ -114,7 +119,9 @@ def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:
         if json != STANDARD_OUTPUT:
             print_reproduction(found, out)
         err.print(f"wrote {page}, with figures and data beside it", markup=False)
-    end_if_partial(partial=found.partial)
+    if found.partial:
+        fail(f"interrupted: these results are partial. {_kept(folder)}".rstrip(". "))
+        raise typer.Exit(INTERRUPTED)
 
 
 def _paper_in(folder: Path) -> str | None:
