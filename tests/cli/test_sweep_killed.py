@@ -24,9 +24,9 @@ SWEEP = """
 workload = "qba-paper(n=400)"
 policy = ["fcfs", "psf", "qba(k=3)", "qba(k=6)"]
 rate = [28, 32]
-seeds = 4
+seeds = 10
 """
-CELLS = 32
+CELLS = 80  # more than are finished, on a fast machine, until three sweeps are dead
 DEADLINE = 120  # seconds, for what takes a few
 
 
