@@ -54,13 +54,13 @@ from headway.cli.options import (
 from headway.cli.own_orders import own_files, own_orders
 from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_comparison
+from headway.files import write_whole
 from headway.measure.comparison import Comparison
 from headway.measure.frames import request_frame
 from headway.measure.journal_file import journal_file, journal_frame
 from headway.measure.record import RunRecord
 from headway.measure.sla import Sla
 from headway.policies.shares import Shares
-from headway.report.files import write_whole
 from headway.report.html import write_html
 from headway.simulate.run import checked_clients
 from headway.studies.compare import DEFAULT_POLICIES

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from headway.core.errors import InvalidInput
-from headway.report.files import write_whole
+from headway.files import write_whole
 
 FAILED, INVALID, INTERRUPTED = 1, 2, 130  # exit statuses
 PIPED_WIDTH = 120  # columns, where there is no terminal to ask

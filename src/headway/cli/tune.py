@@ -43,8 +43,8 @@ from headway.cli.paths import check_apart, json_output, output
 from headway.cli.tables import print_table
 from headway.core.errors import InvalidInput
 from headway.core.spec import whole
+from headway.files import write_whole
 from headway.measure.tuning import Tuning
-from headway.report.files import write_whole
 from headway.report.tuning_tables import candidates_table, changes_table
 from headway.report.tuning_words import ALONE, tuning_answer, tuning_facts, tuning_question
 from headway.studies.tune import BUDGET, LEAST_BUDGET, LEAST_WINDOWS, WINDOWS

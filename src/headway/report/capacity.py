@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from headway.files import write_whole
 from headway.measure.capacity import Capacity
 from headway.report.capacity_chart import capacity_figures
 from headway.report.capacity_tables import held_table, limits_table, rates_table
 from headway.report.capacity_words import capacity_answer, capacity_question, kept_text
-from headway.report.files import write_whole
 from headway.report.fragments import (
     figure_grid,
     notes_section,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from headway.files import write_whole
 from headway.measure.comparison import Comparison
-from headway.report.files import write_whole
 from headway.report.fragments import (
     differences_section,
     facts,

@@ -10,10 +10,10 @@ from typing import TypeVar
 import altair as alt
 import vl_convert
 
+from headway.files import write_whole
 from headway.measure.comparison import Comparison
 from headway.report.charts import figures
 from headway.report.drawing import Figure
-from headway.report.files import write_whole
 from headway.report.sentences import question
 from headway.report.theme import CONFIG
 

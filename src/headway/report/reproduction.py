@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from headway.files import write_whole
 from headway.measure.findings import Finding
 from headway.measure.reproduction import Part, Plate, Reproduction, Sheet
 from headway.report.columns import NO_VALUE
 from headway.report.drawing import Figure
-from headway.report.files import write_whole
 from headway.report.fragments import figure_grid, notes_section, partial_banner, prose, section, settings_section
 from headway.report.page import page
 from headway.report.picture import figure_pictures

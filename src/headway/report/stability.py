@@ -10,9 +10,9 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
+from headway.files import write_whole
 from headway.measure.stability import BINS, Floats, Stability
 from headway.report.drawing import Figure
-from headway.report.files import write_whole
 from headway.report.fragments import figure_grid, prose
 from headway.report.page import page
 from headway.report.theme import CONFIG

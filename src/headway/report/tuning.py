@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
+from headway.files import write_whole
 from headway.measure.tuning import Tuning
-from headway.report.files import write_whole
 from headway.report.fragments import (
     figure_grid,
     notes_section,

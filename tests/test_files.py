@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.report.files import write_whole
+from headway.files import write_whole
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path):
