@@ -11,15 +11,12 @@ import typer
 from rich.text import Text
 
 from headway.cli.console import (
-    STANDARD_OUTPUT,
     WHILE_WRITING,
+    deliver,
     end_if_partial,
-    err,
     interruptible,
     out,
     progress_bar,
-    write_json,
-    writing,
 )
 from headway.cli.options import (
     EngineOption,
@@ -137,23 +134,20 @@ def capacity(
 
 
 def _deliver(found: Capacity, target: Path | None, page: Path | None) -> None:
-    """Write what was asked for; print the answer unless the JSON goes to standard output."""
-    if target is not None:
-        write_json(found.to_dict(), target)
-    if page is not None:
+    def draw(path: Path) -> None:
         # altair takes as long to import as everything else together: only who draws pays for it.
         from headway.report.capacity import write_capacity  # noqa: PLC0415
 
-        with writing(page):
-            write_capacity(found, page)
-    if target != STANDARD_OUTPUT:
-        out.print(Text(capacity_question(found), style="bold"))
-        for text in capacity_answer(found):
-            out.print(Text(text))
-        for make in (held_table, limits_table, rates_table):
-            print_table(make(found), out)
-        for note in found.notes:
-            out.print(Text(f"- {note}", style="dim"))
-    for path in (target, page):
-        if path is not None and path != STANDARD_OUTPUT:
-            err.print(f"wrote {path}", markup=False)
+        write_capacity(found, path)
+
+    deliver(found.to_dict, target, page, draw, lambda: _print(found))
+
+
+def _print(found: Capacity) -> None:
+    out.print(Text(capacity_question(found), style="bold"))
+    for text in capacity_answer(found):
+        out.print(Text(text))
+    for make in (held_table, limits_table, rates_table):
+        print_table(make(found), out)
+    for note in found.notes:
+        out.print(Text(f"- {note}", style="dim"))

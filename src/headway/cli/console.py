@@ -129,3 +129,31 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def deliver(
+    data: Callable[[], dict[str, Any]],
+    target: Path | None,
+    page: Path | None,
+    draw: Callable[[Path], None],
+    show: Callable[[], None],
+) -> None:
+    """Write what was asked for and name it; show the answer unless the JSON goes to standard output.
+
+    Args:
+        data: the object for `--json`.
+        target: where that goes; None for nowhere.
+        page: where the page goes; None for nowhere.
+        draw: writes the page.
+        show: prints the answer.
+    """
+    if target is not None:
+        write_json(data(), target)
+    if page is not None:
+        with writing(page):
+            draw(page)
+    if target != STANDARD_OUTPUT:
+        show()
+    for path in (target, page):
+        if path is not None and path != STANDARD_OUTPUT:
+            err.print(f"wrote {path}", markup=False)

@@ -10,15 +10,12 @@ from typing import Annotated
 import typer
 
 from headway.cli.console import (
-    STANDARD_OUTPUT,
     WHILE_WRITING,
+    deliver,
     end_if_partial,
-    err,
     interruptible,
     out,
     progress_bar,
-    write_json,
-    writing,
 )
 from headway.cli.options import (
     EngineOption,
@@ -115,17 +112,10 @@ def frontier(
 
 
 def _deliver(found: Frontier, target: Path | None, page: Path | None) -> None:
-    """Write what was asked for; print tables unless the JSON goes to standard output."""
-    if target is not None:
-        write_json(found.to_dict(), target)
-    if page is not None:
+    def draw(path: Path) -> None:
         # altair takes as long to import as everything else together: only who draws pays for it.
         from headway.report.frontier import write_frontier  # noqa: PLC0415
 
-        with writing(page):
-            write_frontier(found, page)
-    if target != STANDARD_OUTPUT:
-        print_frontier(found, out)
-    for path in (target, page):
-        if path is not None and path != STANDARD_OUTPUT:
-            err.print(f"wrote {path}", markup=False)
+        write_frontier(found, path)
+
+    deliver(found.to_dict, target, page, draw, lambda: print_frontier(found, out))

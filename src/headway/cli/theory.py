@@ -12,13 +12,12 @@ import typer
 from headway.cli.console import (
     STANDARD_OUTPUT,
     WHILE_WRITING,
+    deliver,
     end_if_partial,
-    err,
     interruptible,
     out,
     progress_bar,
     write_json,
-    writing,
 )
 from headway.cli.options import (
     EngineOption,
@@ -206,17 +205,10 @@ def _traffic(rate: float | None, numbers: dict[str, float | None]) -> Queue | Tw
 
 
 def _deliver(found: Modelled, target: Path | None, page: Path | None) -> None:
-    """Write what was asked for; print the answer unless the JSON goes to standard output."""
-    if target is not None:
-        write_json(found.to_dict(), target)
-    if page is not None:
+    def draw(path: Path) -> None:
         # altair takes as long to import as everything else together: only who draws pays for it.
         from headway.report.modelled import write_modelled  # noqa: PLC0415
 
-        with writing(page):
-            write_modelled(found, page)
-    if target != STANDARD_OUTPUT:
-        print_modelled(found, out)
-    for path in (target, page):
-        if path is not None and path != STANDARD_OUTPUT:
-            err.print(f"wrote {path}", markup=False)
+        write_modelled(found, path)
+
+    deliver(found.to_dict, target, page, draw, lambda: print_modelled(found, out))
