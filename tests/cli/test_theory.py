@@ -113,6 +113,7 @@ def test_after_ctrl_c_whole_seeds_are_shown(headway: Headway, monkeypatch: pytes
         ((*TWO, "--promoted", 1.5), "the promoted fraction must be in [0, 1], got 1.5"),
         ((*ONE, "--html", "a.html"), "--html a.html: is for a workload that is run"),
         ((*ONE, "--engine", "qba-paper"), "--engine qba-paper: is for a workload that is run"),
+        ((*ONE, "--seeds", 3), "--seeds 3: is for a workload that is run"),
         (("theory", "--rate", 0, "--service-mean", 1, "--servers", 2), "the rate must be in (0, inf), got 0"),
         ((*ONE[:-1], -2), "servers must be in"),
         ((*RUN, "--servers", 3), "--servers 3: is a number of the formulas"),

@@ -58,7 +58,7 @@ RateOption = Annotated[
     typer.Option(
         parser=parse_number,
         metavar="R",
-        help="Requests a second; of a workload, the load that 32/32 stands for.",
+        help="Requests a second; a workload is run at 32nds of it, from well below to above.",
         show_default="the workload's own",
     ),
 ]
@@ -140,6 +140,7 @@ def theory(
     target, page = json_output(json), output("--html", html)
     if source is None:
         runs = {"--engine": engine, "--scale-lengths": scale_lengths, "--limit": limit, "--html": html}
+        runs["--seeds"] = None if seeds == SEEDS else seeds
         _refuse(runs, "is for a workload that is run; name one, as in headway theory qba-paper")
         answer = formula_waits(_traffic(rate, numbers), promoted, command)
         if target is not None:
