@@ -51,6 +51,12 @@ def test_a_path_keeps_the_order_of_its_rows() -> None:
     assert [row["text"] for row in values(PATHS, "text")] == ["2", "4", "psf"]
 
 
+def test_words_of_two_paths_stand_on_two_sides() -> None:
+    marks = [layer["mark"] for layer in spec(PATHS)["layer"] if layer["mark"]["type"] == "text"]
+    assert [mark["align"] for mark in marks] == ["left", "right"]
+    assert marks[0]["dy"] < 0 < marks[1]["dy"]
+
+
 def test_a_logarithm_has_no_place_for_nothing() -> None:
     data = pl.DataFrame({"x": [1.0, 2.0, 3.0], "y": [0.0, 1.0, 4.0], "low": [0.0, -1.0, 3.0], "high": [1.0, 2.0, 5.0]})
     plate = Plate("log", "Log", "", data, Axis("x", "X"), Axis("y", "Y", log=True), low="low", high="high")

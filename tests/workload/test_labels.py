@@ -133,3 +133,14 @@ def test_an_error_is_a_probability(epsilon: float):
         mislabel(labelled, epsilon, 0.0, stream(1, "labels"))
     with pytest.raises(InvalidWorkload, match="epsilon_ls must be"):
         mislabel(labelled, 0.0, epsilon, stream(1, "labels"))
+
+
+@given(traces(), EPSILONS, EPSILONS)
+def test_labels_that_nobody_checked_are_as_good_as_checked_ones(trace: Trace, sl: float, ls: float):
+    made = label(trace)
+    if made.frame.schema["predicted"] == pl.String:
+        made = mislabel(made, sl, ls, stream(1, "labels"))
+    checked = Trace.from_frame(made.name, made.frame, made.notes)
+    assert made.frame.equals(checked.frame)
+    assert made.frame.schema == checked.frame.schema
+    assert made.notes == checked.notes

@@ -179,11 +179,19 @@ def _whiskers(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
 
 
 def _texts(plate: Plate, rows: list[dict[str, Any]]) -> list[alt.Chart]:
-    named = [row for row in rows if row.get("text")]
-    if not named:
-        return []
-    base = _base(plate, named)
-    return [base.mark_text(align="left", dx=7, dy=-7, fontSize=11).encode(text="text:N")]
+    """Return words beside points: of one series above and right, of the next below and left, since paths may meet."""
+    names = _names(rows, "series") if plate.series else []
+    above: list[dict[str, Any]] = []
+    below: list[dict[str, Any]] = []
+    for row in rows:
+        if row.get("text"):
+            (below if names and names.index(row["series"]) % 2 else above).append(row)
+    texts: list[alt.Chart] = []
+    if above:
+        texts.append(_base(plate, above).mark_text(align="left", dx=7, dy=-7, fontSize=11))
+    if below:
+        texts.append(_base(plate, below).mark_text(align="right", dx=-7, dy=10, fontSize=11))
+    return [text.encode(text="text:N") for text in texts]
 
 
 def _tooltip(plate: Plate) -> list[alt.Tooltip]:

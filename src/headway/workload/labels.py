@@ -26,15 +26,13 @@ def label(trace: Trace, quantile: float = 0.85) -> Trace:
         InvalidWorkload: the quantile is out of range.
     """
     share = number("quantile", quantile, 0.0, 1.0, open_low=True)
-    frame = trace.frame
-    if "true_class" not in frame.columns:
-        outputs = frame["output_tokens"]
+    if "true_class" not in trace.frame.columns:
+        outputs = trace.frame["output_tokens"]
         threshold = outputs.sort()[rank(exact(share), len(trace)) - 1]
-        long = pl.when(outputs > threshold).then(pl.lit(LONG)).otherwise(pl.lit(SHORT))
-        frame = frame.with_columns(long.alias("true_class"))
-    if "predicted" not in frame.columns:
-        frame = frame.with_columns(pl.col("true_class").alias("predicted"))
-    return Trace.from_frame(trace.name, frame, trace.notes)
+        trace = trace.labelled(true_class=pl.when(outputs > threshold).then(pl.lit(LONG)).otherwise(pl.lit(SHORT)))
+    if "predicted" not in trace.frame.columns:
+        trace = trace.labelled(predicted=pl.col("true_class"))
+    return trace
 
 
 def mislabel(trace: Trace, epsilon_sl: float, epsilon_ls: float, rng: np.random.Generator) -> Trace:
@@ -69,4 +67,4 @@ def mislabel(trace: Trace, epsilon_sl: float, epsilon_ls: float, rng: np.random.
         .then(pl.lit(SHORT))
         .otherwise(predicted)
     )
-    return Trace.from_frame(trace.name, trace.frame.with_columns(flipped.alias("predicted")), trace.notes)
+    return trace.labelled(predicted=flipped)
