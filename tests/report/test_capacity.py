@@ -12,7 +12,7 @@ from headway.report.columns import NO_VALUE
 
 LIMIT = Limit(
     resource="KV memory",
-    because="requests broke it (ttft for 100 %), and of the time that made them late went 90 % into waiting",
+    because="those that broke it missed ttft; of the time that made them late they spent 90 % waiting",
     move="more of it",
     rate=6.0,
     broken=0.1,
@@ -49,7 +49,7 @@ def test_rates_limit_and_replicas_are_told():
     )
     assert answer[0].startswith("One engine keeps ttft=1 for 95 % of the requests up to 2 requests/s under fcfs")
     assert "1 under psf" in answer[0]
-    assert answer[1].startswith("What limits fcfs is KV memory: at 6 requests/s, requests broke it (ttft for 100 %)")
+    assert answer[1].startswith("What limits fcfs is KV memory: at 6 requests/s, those that broke it missed ttft")
     assert "What would move it: more of it." in answer[1]
     assert "the fewest replicas are 3 under fcfs and 3 under psf: under fcfs 3 keep 98 %, 2 only 91 %." in answer[2]
 

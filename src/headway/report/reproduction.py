@@ -113,10 +113,15 @@ def _page(found: Reproduction, figures: dict[str, Figure]) -> str:
 
 
 def _missed(findings: list[Finding]) -> str:
-    items = "\n".join(
-        f"<li>{prose(one.claim)} {_verdict(one)}{f'<br>{prose(one.why)}' if one.why else ''}</li>" for one in findings
-    )
+    items = "\n".join(f"<li>{prose(one.claim)} {_verdict(one)}{_apart(one)}</li>" for one in findings)
     return f'<ul class="missed">\n{items}\n</ul>'
+
+
+def _apart(one: Finding) -> str:
+    """Return lines that say what came out beside what is reported, and what that lacks."""
+    interval = f" ({one.interval})" if one.interval else ""
+    beside = f"Ours: {one.ours}{interval}{f'; reported: {one.reported}' if one.reported else ''}."
+    return "".join(f"<br>{prose(text)}" for text in (beside, one.why) if text)
 
 
 def _claims(found: Reproduction) -> str:

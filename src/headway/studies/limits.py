@@ -59,19 +59,27 @@ SMALL_CHUNK = 32
 """Cap from which down a smaller one is not advised: a prompt then takes longer than it spares others."""
 
 WORDS = {
-    "memory": "into waiting for KV memory",
-    "evictions": "into being evicted",
-    "budget": "into waiting while prompts of others filled the iterations",
-    "slots": "into waiting for a slot",
-    "partials": "into waiting while another prompt was filled",
-    "prefill": "into filling the prompt",
-    "iteration": "into iterations that took too long",
-    "decode": "into decoding",
-    "order": "into waiting by the order's own choice",
-    "interval": "into waiting for a round of admission",
-    "demoted": "into waiting behind all others",
+    "memory": "waiting for KV memory",
+    "evictions": "being evicted",
+    "budget": "waiting while prompts of others filled the iterations",
+    "slots": "waiting for a slot",
+    "partials": "waiting while another prompt was filled",
+    "prefill": "filling the prompt",
+    "iteration": "in iterations that took too long",
+    "decode": "decoding",
+    "order": "waiting by the order's own choice",
+    "interval": "waiting for a round of admission",
+    "demoted": "waiting behind all others",
 }
 """What was in the way, in a sentence on where time went."""
+
+_BROKE = {
+    "ttft": "missed ttft",
+    "mtpot": "missed mtpot",
+    "e2e": "missed e2e",
+    "turned away": "were turned away",
+    "not finished": "did not finish",
+}
 
 WORTH_SAYING = 0.1
 
@@ -218,10 +226,14 @@ def _causes(record: RunRecord, row: int, sla: Sla) -> dict[str, float]:
 
 def _because(limits: dict[str, float], causes: dict[str, float]) -> str:
     """Return what shows it, as a part of a sentence."""
-    names = " and ".join(f"{name} for {_percent(share)}" for name, share in limits.items())
+    if len(limits) == 1 and min(limits.values()) == 1:
+        broken = f"those that broke it {_BROKE[next(iter(limits))]}"
+    else:
+        told = " and ".join(f"{_percent(share)} {_BROKE[limit]}" for limit, share in limits.items())
+        broken = f"of those that broke it {told}"
     shown = [(cause, share) for cause, share in causes.items() if share >= WORTH_SAYING] or [*causes.items()][:1]
     parts = " and ".join(f"{_percent(share)} {WORDS[cause]}" for cause, share in shown)
-    return f"requests broke it ({names}), and of the time that made them late went {parts}"
+    return f"{broken}; of the time that made them late they spent {parts}"
 
 
 def _percent(share: float) -> str:

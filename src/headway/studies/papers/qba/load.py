@@ -7,11 +7,25 @@ from collections.abc import Callable
 from headway.measure.findings import Claim, Judged
 from headway.studies.papers.qba.grid import LOADS, REFERENCE, Point
 from headway.studies.papers.qba.measures import Name
-from headway.studies.papers.qba.runs import FAR, Runs, as_reported, close, everywhere, in_parts, judged_figure
+from headway.studies.papers.qba.runs import (
+    CHANCE,
+    FAR,
+    LITTLE,
+    Runs,
+    Told,
+    as_reported,
+    close,
+    everywhere,
+    in_parts,
+    judged_figure,
+    percent,
+    worst,
+)
 
 LOW = tuple(rate for rate in LOADS if rate < 29)
 """What is taken for low load."""
 CONGESTED = tuple(rate for rate in LOADS if rate >= 29)
+LESS_KEPT = "Less than a quarter"
 FCFS, PSF, AA, QBA = (Point(policy) for policy in ("fcfs", "psf", "aa", "qba"))
 _NEEDS = frozenset({"fig2"})
 
@@ -30,30 +44,43 @@ def _below(
     """Return the predicate "first is (far) below others at every load", with its margin at the reference load."""
 
     def judge(runs: Runs) -> Judged:
-        test = runs.far_below if far else runs.below
         held = {
-            _called(rate): all(test(Point(first, rate), Point(other, rate), figure) for other in others)
+            _called(rate): worst(
+                runs.compared(Point(first, rate), Point(other, rate), figure, far=far) for other in others
+            )
             for rate in rates
         }
         rate = REFERENCE if REFERENCE in rates else rates[-1]
         nearest = min(others, key=lambda other: runs.mean(Point(other, rate), figure))
         margin = runs.difference(Point(first, rate), Point(nearest, rate), figure)
-        return everywhere(held, "loads", margin.range(), f"{margin.text()} against {nearest} at {_called(rate)}")
+        return everywhere(held, "loads", margin.range(), f"{margin.text()} against {nearest.upper()} at {_called(rate)}")
 
     return judge
 
 
 def _aa_exceeds_fcfs(runs: Runs) -> Judged:
-    """Lower at the lowest load, higher at the highest one, and never lower again once it was higher."""
-    above = [rate for rate in LOADS if runs.mean(Point("aa", rate), "mean") > runs.mean(Point("fcfs", rate), "mean")]
+    """Lower at the lowest load, higher from some load on; all beyond chance."""
+    above = [rate for rate in LOADS if runs.below(Point("fcfs", rate), Point("aa", rate), "mean")]
     last = runs.difference(Point("aa", LOADS[-1]), Point("fcfs", LOADS[-1]), "mean")
     parts = {
-        "AA below FCFS at the lowest load": LOADS[0] not in above,
-        "AA above FCFS at the highest load": runs.below(Point("fcfs", LOADS[-1]), Point("aa", LOADS[-1]), "mean"),
-        "above it from some load on": above == [rate for rate in LOADS if above and rate >= above[0]],
+        "AA below FCFS at the lowest load": runs.below(Point("aa", LOADS[0]), Point("fcfs", LOADS[0]), "mean"),
+        "AA above FCFS from some load on": bool(above) and above == [rate for rate in LOADS if rate >= above[0]],
     }
-    first = f"above from {_called(above[0])} on; " if above else "never above; "
+    first = f"above, beyond chance, from {_called(above[0])} on; " if above else "never above beyond chance; "
     return in_parts(parts, f"{first}{last.text()} at {_called(LOADS[-1])}", last.range())
+
+
+def _keeps_share(runs: Runs) -> Judged:
+    """A quarter of PSF's gain over FCFS at least, beyond chance, at every load."""
+    kept = {rate: runs.share_kept(Point("qba", rate)) for rate in LOADS}
+    held: dict[str, Told] = {
+        _called(rate): share.value - share.half >= FAR or (CHANCE if share.value >= FAR else LESS_KEPT)
+        for rate, share in kept.items()
+    }
+    shown = (LOADS[0], REFERENCE, LOADS[-1])
+    ours = ", ".join(f"{kept[rate].text('%', 100, 0)} at {_called(rate)}" for rate in shown)
+    ranges = ", ".join(found for rate in shown if (found := kept[rate].range("%", 100, 0)))
+    return everywhere(held, "loads with a quarter of it", ranges, ours)
 
 
 def _share_kept(runs: Runs) -> Judged:
@@ -74,23 +101,31 @@ def _between(runs: Runs) -> Judged:
 
 def _psf_inflates(runs: Runs) -> Judged:
     """PSF's P99 is the highest by far at every load, and its distance grows from the lowest load to the highest."""
-    held = {
-        _called(rate): all(runs.far_above(Point("psf", rate), other, "p99") for other in (fcfs, aa, qba))
+    held: dict[str, Told] = {
+        _called(rate): worst(_higher(runs, psf, other) for other in (fcfs, aa, qba))
         for rate in LOADS
-        for fcfs, _, aa, qba in (_at(rate),)
+        for fcfs, psf, aa, qba in (_at(rate),)
     }
     gaps = [runs.mean(psf, "p99") - runs.mean(fcfs, "p99") for fcfs, psf, *_ in map(_at, (LOADS[0], LOADS[-1]))]
-    held["growing with load"] = gaps[1] > gaps[0] / (1 - FAR)
+    held["the trend with load"] = gaps[1] > gaps[0] / (1 - FAR)
     ours = f"{gaps[0]:.1f} s above FCFS at {_called(LOADS[0])}, {gaps[1]:.1f} s at {_called(LOADS[-1])}"
-    return everywhere(held, "loads and trend", "", ours)
+    return everywhere(held, "comparisons", "", ours)
+
+
+def _higher(runs: Runs, a: Point, b: Point) -> Told:
+    """Whether a's P99 is above b's by at least a quarter of b's, beyond chance; else what it is."""
+    told = runs.compared(b, a, "p99")
+    return told if told is not True else runs.far_above(a, b, "p99") or LITTLE
 
 
 def _low_load(runs: Runs) -> Judged:
-    held: dict[str, bool] = {}
+    held: dict[str, Told] = {}
     for rate in LOW:
         fcfs, psf, _, qba = _at(rate)
-        held[f"{_called(rate)} (close)"] = close(runs.mean(fcfs, "p99"), runs.mean(qba, "p99"))
-        held[f"{_called(rate)} (PSF)"] = all(runs.far_below(point, psf, "p99") for point in (fcfs, qba))
+        held[f"{_called(rate)} (FCFS close to QBA)"] = close(runs.mean(fcfs, "p99"), runs.mean(qba, "p99"))
+        held[f"{_called(rate)} (below PSF)"] = worst(
+            runs.compared(point, psf, "p99", far=True) for point in (fcfs, qba)
+        )
     ratio = runs.ratio(Point("qba", LOW[0]), Point("fcfs", LOW[0]), "p99")
     return everywhere(
         held, "comparisons", ratio.range(""), f"QBA's P99 is {ratio.text('')} times FCFS's at {_called(LOW[0])}"
@@ -105,7 +140,7 @@ def _better_trade(runs: Runs) -> Judged:
         saved, cost = 1 - runs.ratio(qba, aa, "mean").value, runs.ratio(qba, aa, "p99").value - 1
         held[_called(rate)] = runs.below(qba, aa, "mean") and saved > cost
     mean, tail = runs.ratio(QBA, AA, "mean"), runs.ratio(QBA, AA, "p99")
-    ours = f"at 32/s {(mean.value - 1) * 100:+.0f} % mean, {(tail.value - 1) * 100:+.0f} % P99 against AA"
+    ours = f"at 32/s {percent(mean.value - 1)} mean, {percent(tail.value - 1)} P99 against AA"
     return everywhere(held, "loads", "", ours)
 
 
@@ -116,7 +151,7 @@ def _starvation(runs: Runs) -> Judged:
         "QBA's true-long P99 far below PSF's": runs.far_below(QBA, PSF, "long"),
     }
     kept, less = runs.ratio(QBA, PSF, "long"), runs.difference(QBA, PSF, "long")
-    ours = f"AA {(ratio.value - 1) * 100:+.0f} %, QBA {(kept.value - 1) * 100:+.0f} % against PSF"
+    ours = f"AA {percent(ratio.value - 1)}, QBA {percent(kept.value - 1)} against PSF"
     return in_parts(parts, ours, f"QBA {less.range()} against PSF" if less.interval else "")
 
 
@@ -163,6 +198,13 @@ CLAIMS: tuple[Claim[Runs], ...] = (
         needs=_NEEDS,
     ),
     Claim(
+        "qba-keeps-share",
+        "Across the loads QBA keeps a substantial fraction of PSF's advantage in the mean.",
+        MEAN,
+        _keeps_share,
+        needs=_NEEDS,
+    ),
+    Claim(
         "psf-worst-tail",
         "PSF's P99 is inflated most severely, above all at high load.",
         TAIL,
@@ -175,7 +217,9 @@ CLAIMS: tuple[Claim[Runs], ...] = (
         TAIL,
         lambda runs: everywhere(
             {
-                f"{_called(rate)} ({policy})": runs.far_below(Point(policy, rate), Point("psf", rate), "p99")
+                f"{_called(rate)} ({policy.upper()})": runs.compared(
+                    Point(policy, rate), Point("psf", rate), "p99", far=True
+                )
                 for rate in LOADS
                 for policy in ("aa", "qba")
             },

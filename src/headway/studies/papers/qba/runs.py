@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from headway.measure.findings import Judged, Verdict, all_of
+from headway.measure.findings import Judged, all_of
 from headway.measure.intervals import Interval, mean_interval, student_t
 from headway.studies.cells import Row
 from headway.studies.papers.qba.grid import Point
@@ -28,6 +28,11 @@ PAPER_SEEDS = 100
 ROUNDED = 0.005
 """Half a unit of the last digit of what the paper reports, in seconds and as a share."""
 _SLACK = 1.5  # times the combined interval: what a reported figure may differ by
+
+Told = bool | str
+"""How a comparison came out: True as the claim says; else in words what it is instead, False where none are needed."""
+REVERSED, CHANCE, LITTLE = "The other way round, beyond chance,", "Not beyond chance", "By less than a quarter"
+"""What a comparison is that did not come out, from the worst."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,14 @@ class Runs:
     def far_above(self, a: Point, b: Point, figure: Name) -> bool:
         """Whether a is higher than b by more than chance, and by at least a quarter."""
         return self.below(b, a, figure) and self.mean(a, figure) >= (1 + FAR) * self.mean(b, figure)
+
+    def compared(self, a: Point, b: Point, figure: Name, *, far: bool = False) -> Told:
+        """Return True where a is lower than b by more than chance, and by at least a quarter if it is to be far."""
+        if self.below(b, a, figure):
+            return REVERSED
+        if not self.below(a, b, figure):
+            return CHANCE
+        return not far or self.far_below(a, b, figure) or LITTLE
 
     def ratio(self, a: Point, b: Point, figure: Name) -> Estimate:
         """Return a over b."""
@@ -200,17 +213,32 @@ def judged_figure(
     return Judged(found.text(unit, scale, places), found.range(unit, scale, places), verdict, why)
 
 
-def everywhere(held: Mapping[str, bool], of: str, interval: str = "", ours: str = "") -> Judged:
+def worst(told: Iterable[Told]) -> Told:
+    """Return how several comparisons came out together: as the one that came out worst."""
+    missed = set(told) - {True}
+    return next((words for words in (REVERSED, CHANCE, LITTLE) if words in missed), not missed)
+
+
+def everywhere(held: Mapping[str, Told], of: str, interval: str = "", ours: str = "") -> Judged:
     """Judge a claim of many places, each told by what it is called."""
-    missing = [place for place, came_out in held.items() if not came_out]
-    verdict: Verdict = all_of(list(held.values()))
-    counted = f"{len(held) - len(missing)} of {len(held)} {of}"
-    told = f"Not, or not beyond chance: at {', '.join(missing)}." if missing and len(missing) < len(held) else ""
-    return Judged(f"{ours}; {counted}" if ours else counted, interval, verdict, told)
+    missing: dict[str, list[str]] = {}
+    for place, told in held.items():
+        if told is not True:
+            missing.setdefault(told or "Not", []).append(place)
+    came_out = [told is True for told in held.values()]
+    counted = f"{sum(came_out)} of {len(held)} {of}"
+    why = " ".join(f"{words} at {', '.join(places)}." for words, places in sorted(missing.items()))
+    return Judged(f"{ours}; {counted}" if ours else counted, interval, all_of(came_out), why)
 
 
 def in_parts(parts: Mapping[str, bool], ours: str, interval: str = "") -> Judged:
     """Judge a claim of several parts, each told in words; those that did not come out are named."""
     missing = [part for part, came_out in parts.items() if not came_out]
-    why = f"Not, or not beyond chance: {'; '.join(missing)}." if missing else ""
+    why = f"Did not come out: {'; '.join(missing)}." if missing else ""
     return Judged(ours, interval, all_of(list(parts.values())), why)
+
+
+def percent(change: float, places: int = 0) -> str:
+    """Return a share as a change in per cent, as in `+3 %`; one that rounds to nothing has no sign."""
+    text = f"{change * 100:+.{places}f}"
+    return f"{text.lstrip('+-') if float(text) == 0 else text} %"

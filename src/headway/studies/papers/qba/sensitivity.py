@@ -5,7 +5,19 @@ from __future__ import annotations
 from headway.measure.findings import Claim, Judged
 from headway.studies.papers.qba.grid import LEVELS, QUOTAS, Point
 from headway.studies.papers.qba.measures import Name
-from headway.studies.papers.qba.runs import FAR, Runs, close, everywhere, falling, flat, in_parts, spread_of
+from headway.studies.papers.qba.runs import (
+    CLOSE,
+    FAR,
+    Runs,
+    Told,
+    close,
+    everywhere,
+    falling,
+    flat,
+    in_parts,
+    percent,
+    spread_of,
+)
 
 FCFS, PSF, AA, QBA = (Point(policy) for policy in ("fcfs", "psf", "aa", "qba"))
 BY_QUOTA = {k: Point("qba", k=k) for k in QUOTAS}
@@ -48,13 +60,14 @@ def _tail_over_k(runs: Runs) -> Judged:
 
 
 def _ends_of_k(runs: Runs) -> Judged:
-    """The ends of the sweep are nearer to AA and to PSF than the other end is."""
+    """Small k is close to AA, and each end of the sweep nearer to one of AA and PSF than the other end is."""
 
     def apart(k: int, other: Point) -> float:
         figures: tuple[Name, ...] = ("mean", "long")
         return max(runs.apart(BY_QUOTA[k], other, name) for name in figures)
 
     parts = {
+        "k = 2 within a tenth of AA": apart(2, AA) <= CLOSE,
         "k = 2 nearer to AA than k = 14": apart(2, AA) < apart(14, AA),
         "k = 14 nearer to PSF than k = 2": apart(14, PSF) < apart(2, PSF),
         "k = 2 nearer to AA than to PSF": apart(2, AA) < apart(2, PSF),
@@ -68,7 +81,7 @@ def _ends_of_k(runs: Runs) -> Judged:
 
 
 def _fcfs_below(runs: Runs) -> Judged:
-    held = {f"k = {k}": runs.below(FCFS, point, "p99") for k, point in BY_QUOTA.items()}
+    held: dict[str, Told] = {f"k = {k}": runs.compared(FCFS, point, "p99") for k, point in BY_QUOTA.items()}
     best = min(BY_QUOTA.values(), key=lambda point: runs.mean(point, "p99"))
     gap = runs.difference(FCFS, best, "p99")
     return everywhere(held, "values of k", gap.range(), f"{gap.text()} against the best k, {best.k}")
@@ -81,7 +94,9 @@ def _intermediate(runs: Runs) -> Judged:
         "k = 4 has the best P99 of the family": best == 4,
         "a mean far below FCFS's": runs.far_below(BY_QUOTA[4], FCFS, "mean"),
     }
-    return in_parts(parts, f"at k = 4 {kept.text('%', 100, 0)} of PSF's gain is kept", kept.range("%", 100, 0))
+    mean = runs.ratio(BY_QUOTA[4], FCFS, "mean")
+    ours = f"at k = 4 a mean of {percent(mean.value - 1)} against FCFS, {kept.text('%', 100, 0)} of PSF's gain kept"
+    return in_parts(parts, ours, f"{kept.range('%', 100, 0)} kept" if kept.interval else "")
 
 
 def _qba_flat(runs: Runs) -> Judged:
