@@ -47,7 +47,7 @@ def test_it_writes_page_figures_data_and_findings(headway: Headway, folder: Path
     assert "does not hold here" in result.words or "holds" in result.words
     assert result.err == "wrote out/index.html, with figures and data beside it\n"
     names = {path.name for path in (folder / "out").iterdir()}
-    assert names == {"index.html", "findings.json", "figures", "cells"}
+    assert names == {"index.html", "findings.json", "figures", "cells", ".paper"}
     for end in ("png", "svg", "csv", "parquet"):
         assert (folder / f"out/figures/fig5-long.{end}").stat().st_size > 100
     told = json.loads((folder / "out/findings.json").read_text())
@@ -153,7 +153,7 @@ def test_ctrl_c_shows_whole_seeds_and_the_next_run_goes_on(
         "headway: interrupted before there was anything to show: 5 finished runs are kept in out/cells; "
         "the same command goes on\n"
     )
-    assert {path.name for path in (folder / "out").iterdir()} == {"cells"}
+    assert {path.name for path in (folder / "out").iterdir()} == {"cells", ".paper"}
     with monkeypatch.context() as patch:
         patch.setattr(Cell, "run", interrupting(25))
         late = headway(*asked)
@@ -179,3 +179,25 @@ def test_a_full_disk_is_one_line(headway: Headway, folder: Path, monkeypatch: py
     monkeypatch.setattr("headway.report.reproduction.write_whole", full)
     line = headway("reproduce", "qba", "--only", "fig5", "--out", "out").refusal()
     assert line == "cannot write out: No space left on device"
+
+
+def test_a_folder_of_another_reproduction_is_refused_from_the_first_run_on(headway: Headway, folder: Path):
+    (folder / "out/cells").mkdir(parents=True)
+    (folder / "out/.paper").write_text("fairness")
+    result = headway("reproduce", "qba", "--only", "fig5", "--out", "out")
+    assert result.status == 2
+    assert "holds other files; expected a new or empty folder" in result.err
+
+
+def test_json_among_the_results_is_refused(headway: Headway, folder: Path):
+    (folder / "out").mkdir()
+    result = headway("reproduce", "qba", "--only", "fig5", "--out", "out", "--json", "out/index.html")
+    assert result.status == 2
+    assert "--json out/index.html: lies in --out out" in result.err
+    assert not any((folder / "out").iterdir())
+
+
+def test_what_is_refused_leaves_no_folder(headway: Headway, folder: Path):
+    result = headway("reproduce", "qba", "--only", "table2", "--out", "out")
+    assert result.status == 2
+    assert not (folder / "out").exists()

@@ -94,6 +94,12 @@ def test_check_counts_and_runs_nothing(headway: Headway, file: Path):
     assert not Path("out").exists()
 
 
+def test_check_computes_no_figures(headway: Headway, file: Path):
+    result = headway("sweep", file, "--check", "--json", "-")
+    assert result.status == 2
+    assert "--check and --json exclude each other" in result.err
+
+
 def test_check_says_what_is_there(headway: Headway, file: Path, swept: None):
     file.write_text(SWEEP.replace("[20, 40]", f"{list(range(20, 41, 2))}"))
     result = headway("sweep", file, "--check", "--out", "out")

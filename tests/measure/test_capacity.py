@@ -58,10 +58,22 @@ def test_one_stretch_gives_a_point_and_no_interval():
 
 def test_what_is_written_is_what_was_found():
     held = Held(
-        "fcfs", tuple(points((1, 1.0), (2, 0.5))), 0.9, replicas=Replicas(5.0, 2, {1: (0.5, 0.7), 2: (1.0, 1.0)})
+        "fcfs",
+        tuple(points((1, 1.0), (2, 0.5))),
+        0.9,
+        replicas=Replicas(5.0, 2, {1: (0.5, 0.7), 2: (1.0, 1.0)}, 3.0, 40.0),
     )
     data = held.to_dict()
     assert (data["rate_per_s"], data["breaks_at_rate_per_s"], data["attainment"]) == (1, 2, 1.0)
     assert data["replicas"]["tried"] == [{"replicas": 1, "attainment": 0.6}, {"replicas": 2, "attainment": 1.0}]
     assert held.replicas is not None
     assert held.replicas.attainment(3) is None
+
+
+def test_the_interval_has_the_rate_in_it_where_all_stretches_agree():
+    """Attainment falls between the two rates that were run, so that a line between them meets the bound above both."""
+    held = Held("fcfs", tuple(points((1, 1.0), (89.4, 0.96), (90, 0.5))), 0.95)
+    low, high = held.interval
+    assert low is not None
+    assert high is not None
+    assert low <= 89.4 <= high

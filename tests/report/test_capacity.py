@@ -43,7 +43,7 @@ def found(*some: Held) -> Capacity:
 
 
 def test_rates_limit_and_replicas_are_told():
-    fleet = Replicas(20.0, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)})
+    fleet = Replicas(20.0, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)}, 7.0, 40.0)
     answer = capacity_answer(
         found(held("fcfs", 1.0, 0.99, 0.5, limit=LIMIT, replicas=fleet), held("psf", 1.0, 0.5, replicas=fleet))
     )
@@ -57,7 +57,7 @@ def test_rates_limit_and_replicas_are_told():
 def test_more_windows_are_advised_where_an_interval_is_wide():
     """Its ends differ by more than a factor of 2, or one is not known, as "at most 7.3" beside a rate of 0.247."""
     narrow = held("fcfs", 1.0, 0.99, 0.97, 0.5)
-    assert interval_words(narrow).startswith("3.0")
+    assert interval_words(narrow) == "3 to 3.07"
     assert len(capacity_answer(found(narrow))) == 1
     scattered = tuple(
         RatePoint(float(rate), kept) for rate, kept in ((1, (1.0, 1.0)), (2, (0.99, 0.5)), (9, (0.1, 0.2)))
@@ -80,13 +80,23 @@ def test_more_windows_are_advised_where_an_interval_is_wide():
 
 def test_replicas_that_hold_more_than_their_sum_are_explained():
     def told(rate: float) -> list[str]:
-        fleet = Replicas(rate, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)})
+        fleet = Replicas(rate, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)}, 7.0, 40.0)
         one = held("fcfs", 1.0, 0.99, 0.97, 0.5, replicas=fleet)
         return capacity_answer(found(one))[2:]
 
     (text,) = told(10.0)
     assert text.startswith("That they hold more than as many times what one holds (3 times 3 is 9 under fcfs) is no ")
     assert told(8.0) == []
+
+
+def test_replicas_that_hold_only_as_long_as_the_stretch_are_too_few():
+    fleet = Replicas(25.0, 3, {2: (0.9, 0.92), 3: (0.97, 0.99)}, 7.0, 6.3)
+    assert fleet.lasting == 4
+    (text,) = capacity_answer(found(held("fcfs", 1.0, 0.99, 0.97, 0.5, replicas=fleet)))[2:]
+    assert text == (
+        "For longer than the 6.3 s that a stretch lasts at this rate, 3 under fcfs are too few: an engine computes "
+        "about 7 requests/s, so that queues grow with fewer than 4."
+    )
 
 
 def test_what_was_not_found_is_not_made_up():
@@ -101,7 +111,7 @@ def test_what_was_not_found_is_not_made_up():
 
 
 def test_tables_have_a_row_a_policy():
-    fleet = Replicas(20.0, 1, {1: (0.99, 0.99)})
+    fleet = Replicas(20.0, 1, {1: (0.99, 0.99)}, 20.0, 40.0)
     some = found(held("fcfs", 1.0, 0.5, limit=LIMIT, replicas=fleet), held("psf", 1.0, 0.5))
     table = held_table(some)
     assert table.rows == ("fcfs", "psf")
@@ -120,6 +130,8 @@ def test_tables_have_a_row_a_policy():
 
 
 def test_the_page_has_all_of_it():
-    page = capacity_page(found(held("fcfs", 1.0, 0.5, limit=LIMIT, replicas=Replicas(9.0, 1, {1: (1.0, 1.0)}))))
+    page = capacity_page(
+        found(held("fcfs", 1.0, 0.5, limit=LIMIT, replicas=Replicas(9.0, 1, {1: (1.0, 1.0)}, 9.0, 40.0)))
+    )
     for text in ("How much of t.csv does one e hold", "Attainment against the rate", "KV memory", "A note."):
         assert text in page

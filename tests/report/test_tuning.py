@@ -156,6 +156,28 @@ def test_figures_have_their_unit(value: float, unit: str, text: str):
     assert amount(value, unit) == text
 
 
+def test_goodput_without_more_kept_agreements_is_no_reason():
+    """Whoever turns requests away has shorter runs, and more tokens a second in them."""
+
+    def told(before: float, after: float) -> str:
+        kept = Change("sla.attainment", "agreement kept", "%", before, after, Gain(after - before, None, None, 4))
+        found = tuning([20.0, 21.0, 19.0, 20.0], objective=OBJECTIVES["goodput"])
+        found = replace(found, baseline=replace(found.baseline, name="mod:Mine"), changes=(kept,))
+        better = replace(found.chosen, gain=Gain(5.0, Interval(4.0, 6.0), 0.5, 4))
+        return tuning_answer(replace(found, candidates=(better,)))[0]
+
+    assert told(0.6, 0.8).startswith("Run psf: goodput under the agreement is 50 % higher than under mod:Mine")
+    assert told(0.6, 0.6).startswith("Keep what you have (mod:Mine). The best that the search found, psf, has a higher")
+    assert "for no more requests (60.0 % before, 60.0 % then)" in told(0.6, 0.6)
+
+
+def test_an_agreement_that_nobody_keeps_is_said():
+    found = tuning([0.0] * 4, objective=OBJECTIVES["goodput"])
+    nothing = replace(found.baseline, held_out=0.0)
+    (text, *_) = tuning_answer(replace(found, baseline=nothing, candidates=(nothing,)))
+    assert text.startswith("Nothing can be said: no request of 4 held-out windows keeps the agreement under fcfs")
+
+
 def test_both_ends_of_an_interval_are_alike():
     def shown(low: float, high: float, unit: str = "s") -> str:
         return interval_text(Gain(0.0, Interval(low, high), None, 3), unit)
@@ -164,7 +186,7 @@ def test_both_ends_of_an_interval_are_alike():
     assert shown(0.148, 0.574) == "+0.148 to +0.574 s"
     assert shown(0.0, 0.0) == "+0 to +0 ms"
     assert shown(4644.2, 5028.0, "tokens/s") == "+4,644 to +5,028 tokens/s"
-    assert shown(0.817, 0.895, "%") == "+81.7 to +89.5 %"
+    assert shown(0.817, 0.895, "%") == "+81.7 to +89.5 points"
     assert interval_text(Gain(0.0, None, None, 1), "s") == "no interval"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +21,15 @@ ROWS = "arrival,prompt_tokens,output_tokens\n0,10,5\n1,20,5\n2,30,5\n"
 
 def varied(plan: Plan, *names: str) -> list[tuple[object, ...]]:
     return [tuple(planned.settings[name] for name in names) for planned in plan.cells]
+
+
+def test_two_engines_of_one_name_are_refused():
+    """Results show the name; the runs of one would stand for seeds of the other."""
+    engine = preset("qba-paper")
+    other = replace(engine, token_budget=engine.token_budget - 1)
+    with pytest.raises(InvalidInput, match=r"two different cells are both called workload 'qba-paper\(n=20\)', engine"):
+        plan_of(SMALL | {"engine": [engine, other]})
+    assert len(plan_of(SMALL | {"engine": [engine, replace(other, name="smaller")]}).cells) == 2
 
 
 def test_every_combination_is_there_once_seed_by_seed():
@@ -167,7 +177,11 @@ def test_policies_are_known_before_anything_is_judged():
         ({"sla": "ttft"}, "'ttft' is not of the form ttft=10"),
         ({"seeds": 0}, "seeds must be in [1, 1000000], got 0"),
         ({"seeds": []}, "seeds is an empty list"),
-        ({"seeds": [1, -1]}, "seeds must be >= 0"),
+        ({"seeds": [1, -1]}, "seeds must be in [0, 4611686018427387904], got -1"),
+        ({"seed": 2**63}, "seed must be in [0, 4611686018427387904], got 9.22337e+18"),
+        ({"seed": False}, "seed must be a whole number in [0, 4611686018427387904], got false"),
+        ({"clients": 2**63}, "clients must be in [1, "),
+        ({"steady_after": 2**63}, "steady_after must be in [1, "),
         ({"seeds": [1], "seed": 2}, "seed = 2 is of no use beside a list of seeds"),
         ({"clients": 3, "rate": [2]}, "clients = 3 and rate = 2 exclude each other"),
         ({"prefill_share": 0.1, "pools": 0.5}, "exclude each other"),

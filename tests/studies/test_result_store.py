@@ -185,7 +185,10 @@ def test_damaged_results_are_set_aside(plan: Plan, tmp_path: Path):
     assert table(tmp_path).height == SIZE
 
 
-@pytest.mark.parametrize("other", [pl.DataFrame({"a": [1]}), pl.DataFrame({"key": [1]})])
+@pytest.mark.parametrize(
+    "other",
+    [pl.DataFrame({"a": [1]}), pl.DataFrame({"key": [1]}), pl.DataFrame({"key": ["a"], "wait.mean": ["long"]})],
+)
 def test_results_of_something_else_are_not_written_over(plan: Plan, tmp_path: Path, other: pl.DataFrame):
     other.write_parquet(tmp_path / RESULTS)
     with pytest.raises(InvalidInput, match="not the results of a sweep"), open_store(tmp_path):

@@ -147,6 +147,27 @@ def test_one_class_is_refused() -> None:
 
 
 @pytest.mark.slow
+def test_requests_without_a_queue_are_refused_before_anything_runs() -> None:
+    rows = {"id": range(9), "arrival": [0.0] * 9, "prompt_tokens": [5] * 9, "output_tokens": range(1, 10)}
+    with pytest.raises(InvalidInput, match="all requests arrive at once"):
+        explain(Trace.from_frame("once.csv", pl.DataFrame(rows)))
+    alike = pl.DataFrame({**rows, "arrival": [float(row) for row in range(9)], "output_tokens": [5] * 9})
+    with pytest.raises(InvalidInput, match=r"equal.csv: all requests are predicted short, and the model compares two"):
+        explain(Trace.from_frame("equal.csv", alike))
+
+
+def test_a_seed_counts_once() -> None:
+    with pytest.raises(InvalidInput, match="one is there twice"):
+        explain("qba-paper(n=50)", seeds=[1, 1])
+
+
+def test_numbers_of_servers_and_waits_are_not_negative() -> None:
+    found = explain("qba-paper(n=100)", seeds=[0, 1], workers=1)
+    low, high = found.calibration["fitted_ci95"]
+    assert 0 <= low < high
+    assert (found.points["low"].drop_nulls() >= 0).all()
+
+
 def test_where_the_model_holds_and_where_not() -> None:
     """Order at every stable point; the literal n = 7 is 68 to 500 times too small; n = 4.1 within 3 up to 30/s."""
     found = explain("qba-paper", seeds=range(30))

@@ -11,7 +11,16 @@ import typer
 from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import json_output
-from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
+from headway.cli.reproduction import (
+    KEPT,
+    OutOption,
+    QuickOption,
+    check_json,
+    deliver,
+    read_folder,
+    read_only,
+    resumable,
+)
 from headway.studies.papers.deadlines_and_fairness import PARTS, reproduce
 
 
@@ -29,8 +38,9 @@ def fairness(
     Example: headway reproduce fairness --quick --out results
     """
     folder, target = read_folder(out, "fairness"), json_output(json)
+    check_json(target, folder)
     parts = read_only(only, PARTS)
-    with resumable(folder), progress_bar("simulating") as progress:
+    with resumable(folder, "fairness"), progress_bar("simulating") as progress:
         found = reproduce(
             parts,
             quick=quick,

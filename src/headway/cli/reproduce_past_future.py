@@ -11,7 +11,16 @@ import typer
 from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
+from headway.cli.reproduction import (
+    KEPT,
+    OutOption,
+    QuickOption,
+    check_json,
+    deliver,
+    read_folder,
+    read_only,
+    resumable,
+)
 from headway.studies.papers.past_future.plan import PARTS
 from headway.studies.papers.past_future.study import reproduce
 from headway.workload import read_trace
@@ -35,10 +44,11 @@ def past_future(
     Example: headway reproduce past-future --quick --out results
     """
     folder, target = read_folder(out, "past-future"), json_output(json)
+    check_json(target, folder)
     check_apart((trace,), {"--json": target})
     parts = read_only(only, tuple(PARTS))
     opened = None if trace is None else read_trace(trace)
-    with resumable(folder), progress_bar("simulating") as progress:
+    with resumable(folder, "past-future"), progress_bar("simulating") as progress:
         found = reproduce(
             parts,
             quick=quick,

@@ -11,7 +11,16 @@ import typer
 from headway.cli.console import progress_bar
 from headway.cli.options import JsonOption
 from headway.cli.paths import check_apart, json_output
-from headway.cli.reproduction import KEPT, OutOption, QuickOption, deliver, read_folder, read_only, resumable
+from headway.cli.reproduction import (
+    KEPT,
+    OutOption,
+    QuickOption,
+    check_json,
+    deliver,
+    read_folder,
+    read_only,
+    resumable,
+)
 from headway.core.errors import InvalidInput
 from headway.studies.papers.quota_based_aging import FULL, PARTS, QUICK, reproduce
 from headway.workload import Trace, open_trace
@@ -35,10 +44,11 @@ def qba(
     Example: headway reproduce qba --quick --out results
     """
     folder, target = read_folder(out, "qba"), json_output(json)
+    check_json(target, folder)
     check_apart((trace,), {"--json": target})
     parts = read_only(only, PARTS)
     opened = None if trace is None else _windowed(trace)
-    with resumable(folder), progress_bar("simulating") as progress:
+    with resumable(folder, "qba"), progress_bar("simulating") as progress:
         found = reproduce(
             parts,
             seeds=range(QUICK if quick else FULL),

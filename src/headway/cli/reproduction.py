@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,12 +23,15 @@ from headway.cli.console import (
 from headway.cli.console import writing as writing_to
 from headway.cli.tables import print_reproduction
 from headway.core.errors import InvalidInput, nearest
+from headway.files import write_whole
 from headway.measure.reproduction import Reproduction
 from headway.studies.result_store import finished_keys
 
 FINDINGS = "findings.json"
 KEPT = "cells"
 """Folder of finished runs, in that of the results."""
+WHOSE = ".paper"
+"""File in the folder that says whose results it holds, from the first run on."""
 
 OutOption = Annotated[
     str | None,
@@ -61,8 +63,7 @@ def read_folder(text: str | None, paper: str) -> Path:
         raise InvalidInput(f"--out {path}: the folder {path.parent} does not exist; make it first")
     if not os.access(above, os.W_OK):
         raise InvalidInput(f"--out {path}: cannot be written; permission denied")
-    held = {file.name for file in path.iterdir()} if path.is_dir() else set[str]()
-    if held - {KEPT} and _paper_in(path) != paper:
+    if path.is_dir() and any(path.iterdir()) and _paper_in(path) != paper:
         raise InvalidInput(
             f"--out {path}: holds other files; expected a new or empty folder, or one that "
             f"'headway reproduce {paper}' wrote"
@@ -83,11 +84,39 @@ def read_only(text: str | None, parts: tuple[str, ...]) -> tuple[str, ...]:
     return (text,)
 
 
+def check_json(target: Path | None, folder: Path) -> None:
+    """Refuse to write the JSON among the results, which would take each other's place.
+
+    Raises:
+        InvalidInput: the file lies in the folder.
+    """
+    if target is not None and target != STANDARD_OUTPUT and target.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInput(f"--json {target}: lies in --out {folder}, which has a {FINDINGS}; choose another file")
+
+
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """End with a line at Ctrl-C before there is anything to show: how many runs are kept, and how to go on."""
+def resumable(folder: Path, paper: str) -> Iterator[None]:
+    """Mark the folder as the paper's, while its study runs.
+
+    At Ctrl-C before there is anything to show it ends with a line: how many runs are kept, and how to go on.
+
+    Raises:
+        InvalidInput: the folder cannot be written.
+    """
+    made = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / WHOSE, paper.encode())
+    except OSError as error:
+        raise InvalidInput(f"cannot write {folder}: {error.strerror or error}") from None
     try:
         yield
+    except InvalidInput:
+        if {file.name for file in folder.iterdir()} == {WHOSE}:
+            (folder / WHOSE).unlink()
+            if made:
+                folder.rmdir()
+        raise
     except KeyboardInterrupt:
         if kept := _kept(folder):
             fail(f"interrupted before there was anything to show: {kept}")
@@ -127,6 +156,6 @@ def deliver(found: Reproduction, folder: Path, json: Path | None) -> None:
 def _paper_in(folder: Path) -> str | None:
     """Return the paper whose results a folder holds; None where it holds none."""
     try:
-        return json_text.loads((folder / FINDINGS).read_text(encoding="utf-8"))["paper"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return (folder / WHOSE).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
         return None

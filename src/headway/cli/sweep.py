@@ -70,6 +70,8 @@ def sweep(
         )
     processes = None if workers is None else whole("--workers", workers, 1, MOST_WORKERS)
     where = None if folder is None else _folder(folder)
+    if check and target is not None:
+        raise InvalidInput("--check and --json exclude each other: a check computes no figures; leave one out")
     with (
         interruptible(RESUMES),
         own_orders(policies_of(given), path.parent),

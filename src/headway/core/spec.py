@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from headway.core.errors import InvalidSpec, expect, nearest
 
 T = TypeVar("T")
@@ -113,6 +115,7 @@ def number(
         InvalidSpec: it is not; the message names the parameter, the value and the bounds.
     """
     bounds = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise InvalidSpec(f"{name} must be a number in {bounds}, got {_written(value)}")
     below = value <= low if open_low else value < low
@@ -122,6 +125,11 @@ def number(
     return float(value)
 
 
+def _plain(value: object) -> object:
+    """Return a number of an array as one of Python's."""
+    return value.item() if isinstance(value, np.number) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
 def whole(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as an int when it is a whole number within the bounds.
 
@@ -129,6 +137,7 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> int:
         InvalidSpec: it is not; the message names the parameter, the value and the bounds.
     """
     bounds = f">= {low}" if high is None else f"in [{low}, {high}]"
+    value = _plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
         raise InvalidSpec(f"{name} must be a whole number {bounds}, got {_written(value)}")
     if value < low or (high is not None and value > high):

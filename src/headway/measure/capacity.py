@@ -35,7 +35,7 @@ class RatePoint:
     def ci95(self) -> Interval | None:
         """The 95 % interval of that mean, within 0..1; None of fewer than two stretches."""
         found = mean_interval(self.kept)
-        return None if found is None else Interval(max(found.low, 0.0), min(found.high, 1.0))
+        return None if found is None else found.within(0.0, 1.0)
 
     def holds(self, bound: float) -> bool:
         """Whether enough was kept."""
@@ -154,11 +154,20 @@ class Replicas:
         rate: requests/s that arrive, of all.
         count: the fewest replicas that hold it; None if it was not found.
         tried: replicas → share kept, one a stretch of traffic.
+        computed: requests/s that a busy engine computes, about.
+        seconds: that a stretch of traffic lasts at that rate.
     """
 
     rate: float
     count: int | None
     tried: dict[int, tuple[float, ...]]
+    computed: float
+    seconds: float
+
+    @property
+    def lasting(self) -> int:
+        """How many compute as fast as requests arrive, about: with fewer queues grow, however long that takes."""
+        return math.ceil(self.rate / self.computed)
 
     def attainment(self, count: int) -> float | None:
         """Return the mean share kept by so many; None where that was not run."""
@@ -168,7 +177,14 @@ class Replicas:
     def to_dict(self) -> dict[str, Any]:
         """Return its entry in `--json`."""
         tried = [{"replicas": count, "attainment": self.attainment(count)} for count in sorted(self.tried)]
-        return {"rate_per_s": self.rate, "count": self.count, "tried": tried}
+        return {
+            "rate_per_s": self.rate,
+            "count": self.count,
+            "tried": tried,
+            "computed_per_s": self.computed,
+            "lasting": self.lasting,
+            "stretch_seconds": self.seconds,
+        }
 
 
 @dataclass(frozen=True)
@@ -201,8 +217,12 @@ class Held:
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """Between which rates that lies, 95 %."""
-        return rate_interval(self.points, self.bound)
+        """Between which rates that lies, 95 %. It has the rate in it, as a line between two that were run need not."""
+        low, high = rate_interval(self.points, self.bound)
+        rate = self.rate
+        if rate is None:
+            return low, high
+        return None if low is None else min(low, rate), None if high is None else max(high, rate)
 
     @property
     def at_rate(self) -> RatePoint | None:

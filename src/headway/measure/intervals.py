@@ -29,6 +29,10 @@ class Interval:
         """Whether a mean of zero is within the interval: "no significant difference"."""
         return self.low <= 0.0 <= self.high
 
+    def within(self, low: float = -math.inf, high: float = math.inf) -> Interval:
+        """Return the part of it in which the mean can be at all."""
+        return Interval(min(max(self.low, low), high), max(min(self.high, high), low))
+
     def to_list(self) -> list[float]:
         """Return `[low, high]`."""
         return [self.low, self.high]

@@ -28,6 +28,12 @@ class Mean:
         """Average the values that are known."""
         return cls(known_mean(values), mean_interval([value for value in values if value is not None]))
 
+    @classmethod
+    def of_shares(cls, shares: Sequence[float | None]) -> Mean:
+        """Average shares; their interval lies within 0..1."""
+        found = cls.of(shares)
+        return found if found.ci95 is None else cls(found.value, found.ci95.within(0.0, 1.0))
+
 
 @dataclass(frozen=True)
 class Group:
@@ -115,6 +121,6 @@ def _group(settings: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> Group
         settings,
         tuple(row["seed"] for row in rows),
         Stats.over_seeds(waits) if len(waits) > 1 else waits[0],
-        Mean.of([row.get("sla.attainment") for row in rows]),
+        Mean.of_shares([row.get("sla.attainment") for row in rows]),
         Mean.of([row.get("sla.goodput_tokens_per_s") for row in rows]),
     )

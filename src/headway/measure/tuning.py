@@ -171,9 +171,17 @@ class Tuning:
         return self.chosen.gain.judgement
 
     @property
+    def hollow(self) -> Change | None:
+        """How many keep the agreement, where goodput rose and they are no more; None elsewhere."""
+        kept = next((change for change in self.changes if change.path == "sla.attainment"), None)
+        rose = self.objective.name == "goodput" and self.judgement == "better"
+        return kept if kept is not None and rose and kept.gain.mean <= 0 else None
+
+    @property
     def recommended(self) -> Candidate:
-        """What to run: the baseline, unless the chosen one is better and never runs out of memory."""
-        return self.chosen if self.judgement == "better" and not self.unsafe else self.baseline
+        """What to run: the baseline, unless the chosen one is better, keeps more, and never runs out of memory."""
+        better = self.judgement == "better" and not self.unsafe and self.hollow is None
+        return self.chosen if better else self.baseline
 
     @property
     def unpredicted(self) -> Candidate | None:

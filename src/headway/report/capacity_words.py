@@ -138,6 +138,16 @@ def _more_than_the_sum(known: list[tuple[Held, Replicas]], labels: dict[str, str
     ]
     if not sums:
         return []
+    short = [(one, replicas) for one, replicas in known if (replicas.count or 0) < replicas.lasting]
+    if short:
+        seconds, computed = short[0][1].seconds, per_second(short[0][1].computed)
+        fewer = list_text([f"{count_text(replicas.count or 0)} under {labels[one.policy]}" for one, replicas in short])
+        lasting = count_text(max(replicas.lasting for _, replicas in short))
+        told = (
+            f"For longer than the {seconds:,.3g} s that a stretch lasts at this rate, {fewer} are too few: an engine "
+            f"computes about {computed} requests/s, so that queues grow with fewer than {lasting}."
+        )
+        return [told]
     told = (
         f"That they hold more than as many times what one holds ({list_text(sums)}) is no contradiction: bursts even "
         "out over replicas."

@@ -57,7 +57,7 @@ def interval_text(gain: Gain, unit: str) -> str:
         return "no interval"
     ends = gain.ci95.to_list()
     largest = max(map(abs, ends))
-    factor, shown = (100.0, "%") if unit == "%" else (1.0, unit)
+    factor, shown = (100.0, "points") if unit == "%" else (1.0, unit)
     if unit == "s" and largest < 0.1:
         factor, shown = 1000.0, "ms"
     places = max(0, 2 - math.floor(math.log10(largest * factor))) if largest * factor >= 0.001 else 0
@@ -79,23 +79,56 @@ def relative_text(gain: Gain) -> str:
 
 def _verdict(found: Tuning) -> str:
     chosen, base, aim = found.chosen, found.baseline, found.objective
-    stretches = f"{found.settings['held_out']} held-out {found.settings['traffic']}"
     if chosen.name == base.name:
-        return f"Keep what you have: nothing else came to the end of the search ({base.name})."
-    figures = f"{_value(found, chosen)} against {_value(found, base)}"
-    sure = f"95 % interval of the gain {interval_text(chosen.gain, aim.unit)}"
-    if found.judgement == "better" and not found.unsafe:
-        way = _way(chosen.gain, lower=aim.lower_is_better) + base.name
-        return f"Run {chosen.name}: {aim.words} is {way} on {stretches} ({figures}; {sure})."
-    keep = f"keep what you have ({base.name})"
-    best = f"The best that the search found, {chosen.name},"
+        return _nothing_else(found)
+    if found.recommended != chosen:
+        return _keep(found)
+    way = _way(chosen.gain, lower=aim.lower_is_better) + base.name
+    return f"Run {chosen.name}: {aim.words} is {way} on {_stretches(found)} ({_figures(found)}; {_sure(found)})."
+
+
+def _nothing_else(found: Tuning) -> str:
+    base = found.baseline
+    if found.objective.name == "goodput" and not base.held_out:
+        return (
+            f"Nothing can be said: no request of {_stretches(found)} keeps the agreement under {base.name}, and the "
+            "search found nothing under which any does. Give limits that can be kept (--sla)."
+        )
+    return f"Keep what you have: nothing else came to the end of the search ({base.name})."
+
+
+def _keep(found: Tuning) -> str:
+    """Say why to keep the baseline, and what the best of the search came to."""
+    chosen, aim = found.chosen, found.objective
+    have = f"eep what you have ({found.baseline.name})"
+    best, stretches, figures = f"The best that the search found, {chosen.name},", _stretches(found), _figures(found)
     if found.unsafe:
-        return f"{keep.capitalize()}. {best} runs out of memory in {found.unsafe} of {stretches}."
+        return f"K{have}. {best} runs out of memory in {found.unsafe} of {stretches}."
+    if found.hollow is not None:
+        kept = f"{amount(found.hollow.before, '%')} before, {amount(found.hollow.after, '%')} then"
+        return (
+            f"K{have}. {best} has a higher goodput on {stretches} ({figures}) but keeps the agreement for no more "
+            f"requests ({kept}): goodput is per second of a run, and one with fewer requests in it ends sooner."
+        )
     if found.judgement == "worse":
-        return f"{keep.capitalize()}. {best} is worse on {stretches} ({figures}; {sure})."
+        return f"K{have}. {best} is worse on {stretches} ({figures}; {_sure(found)})."
     if found.judgement == "too small to matter":
-        return f"No difference that matters: {keep}. {best} gains {relative_text(chosen.gain)} on {stretches} ({sure})."
-    return f"No significant difference: {keep}. {best} has {aim.words} of {figures} on {stretches} ({sure})."
+        gained = relative_text(chosen.gain)
+        return f"No difference that matters: k{have}. {best} gains {gained} on {stretches} ({_sure(found)})."
+    words = f"{aim.words} of {figures}"
+    return f"No significant difference: k{have}. {best} has {words} on {stretches} ({_sure(found)})."
+
+
+def _stretches(found: Tuning) -> str:
+    return f"{found.settings['held_out']} held-out {found.settings['traffic']}"
+
+
+def _figures(found: Tuning) -> str:
+    return f"{_value(found, found.chosen)} against {_value(found, found.baseline)}"
+
+
+def _sure(found: Tuning) -> str:
+    return f"95 % interval of the gain {interval_text(found.chosen.gain, found.objective.unit)}"
 
 
 def _way(gain: Gain, *, lower: bool) -> str:

@@ -16,7 +16,7 @@ from headway.measure.sla import Sla
 from headway.policies.policy import Policy
 from headway.policies.shares import Shares
 from headway.studies.cells import Cell, Row, run_cells
-from headway.studies.compare import combined, engine_for
+from headway.studies.compare import check_names, combined, engine_for, promise_notes
 from headway.studies.fewest import fewest_replicas
 from headway.studies.idle import check_idle
 from headway.studies.limits import limit_of
@@ -93,6 +93,7 @@ def capacity(
     bound = number("attain", attain, 0, 1, open_low=True)
     profile = engine_for(source, engine)
     chosen = combined([policies] if isinstance(policies, str) else policies, memory, (), shed, shares)
+    check_names(chosen)
     _check_arrivals(source, seed)
     stretches = samples(source, windows, seed, least=LEAST_WINDOWS, size=LONG)
     whole = source.requests(seed)
@@ -104,14 +105,17 @@ def capacity(
     partial, replicas = False, dict[str, Replicas]()
     limits: dict[str, Any] = {}
     try:
-        search.grid(_computed(whole, profile))
+        computed = _computed(whole, profile)
+        search.grid(computed)
         search.refine()
         for policy in chosen:
             edge = bracket(search.points(policy), bound)
             if edge.high is not None:
                 limits[policy.name] = limit_of(search.worst(policy, edge.high), policy, profile, agreement, edge.high)
             guess = math.ceil(rate / edge.low) if edge.low else 1
-            replicas[policy.name] = fewest_replicas(asked, policy, profile, agreement, bound, rate=rate, guess=guess)
+            replicas[policy.name] = fewest_replicas(
+                asked, policy, profile, agreement, bound, rate=rate, computed=computed, guess=guess
+            )
     except KeyboardInterrupt:
         if not search.begun:
             raise
@@ -141,7 +145,8 @@ def capacity(
         "precision": PRECISION,
         "seed": seed,
     }
-    return Capacity(settings, held, tuple(_notes(whole, held, agreement, settings)), partial)
+    notes = (*promise_notes(chosen, whole), *_notes(whole, held, agreement, settings))
+    return Capacity(settings, held, notes, partial)
 
 
 class _Rates:
@@ -272,6 +277,12 @@ def _notes(whole: Trace, held: Sequence[Held], sla: Sla, settings: dict[str, Any
                 f"{one.policy}: attainment does not fall steadily with the rate; it holds again at {again:.3g} "
                 "requests/s. What counts is the first rate at which it breaks."
             )
+    told += [
+        f"{one.policy}: at {one.limit.rate:.3g} requests/s {one.limit.kv_peak * 100:.0f} % of the KV memory are in "
+        "use, more than there is, and the engine cannot evict: a real one fails there. Try another --memory."
+        for one in held
+        if one.limit is not None and one.limit.kv_peak > 1
+    ]
     limits = [limit for limit in (sla.ttft, sla.mtpot, sla.e2e) if limit is not None]
     rates = [one.rate for one in held if one.rate is not None]
     if rates and settings["requests"] / max(rates) < SHORT * max(limits):

@@ -96,7 +96,7 @@ def compare(
     orders = _several("policies", policies, "a policy or several, such as ['fcfs', 'qba(k=3)']")
     doomed = _several("shed", shed, "a shedding rule or several, such as 'reject'")
     chosen = combined(orders, rules, victims, doomed, shares)
-    _check_names(chosen)
+    check_names(chosen)
     profile = engine_for(source, engine)
     agreement = sla if sla is None or isinstance(sla, Sla) else Sla.parse(sla)
     asked = _several("seeds", seeds, "several seeds: range(3) for three of them, [3] for seed 3")
@@ -104,7 +104,7 @@ def compare(
     runs, once = useful_seeds(asked, drawn=drawn)
     first = source.requests(runs[0])
     notes = [*first.notes, *_client_notes(clients, patience), source.labels, *_quota_notes(chosen, first)]
-    notes += [*_promise_notes(chosen, first), *once]
+    notes += [*promise_notes(chosen, first), *once]
     settings = _settings(source, first, chosen, profile, runs, command, agreement, clients, patience)
     builder = ComparisonBuilder(settings, notes, agreement)
     run = partial(
@@ -178,10 +178,15 @@ def combined(
     return chosen
 
 
-def _check_names(policies: Sequence[Policy]) -> None:
+def check_names(policies: Sequence[Policy]) -> None:
+    """Refuse no policy at all, and two of one name.
+
+    Raises:
+        InvalidInput: there is none, or a name is there twice.
+    """
     names = [policy.name for policy in policies]
     if not names:
-        raise InvalidInput("name at least one policy to compare")
+        raise InvalidInput("name at least one policy")
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput(f"policy '{name}' is named twice; name each once")
@@ -204,7 +209,7 @@ def _client_notes(clients: int | None, patience: float | None) -> list[str]:
     return notes
 
 
-def _promise_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
+def promise_notes(policies: Sequence[Policy], trace: Trace) -> list[str]:
     """Say it where a shedding rule looks at promises and there are none."""
     idle = sorted({policy.shedding.name for policy in policies} & {"reject", "demote"})
     promises = [trace.frame[name] for name in ("ttft_slo", "completion_slo") if name in trace.frame.columns]

@@ -22,6 +22,7 @@ def fewest_replicas(
     bound: float,
     *,
     rate: float,
+    computed: float,
     guess: int,
 ) -> Replicas:
     """Return the fewest replicas that hold, verified: so many hold, and one less does not.
@@ -33,6 +34,7 @@ def fewest_replicas(
         sla: the agreement.
         bound: share of the requests whose agreement must be kept.
         rate: requests/s, to be told.
+        computed: requests/s that a busy engine computes, to be told.
         guess: where to begin.
 
     Raises:
@@ -50,7 +52,8 @@ def fewest_replicas(
         tried[count] = tuple(fleet.service(sla.promise).attainment or 0.0 for fleet in fleets)
         return math.fsum(tried[count]) / len(traces) >= bound
 
-    return Replicas(rate, fewest(holds, guess), tried)
+    seconds = sum(len(trace) for trace, _ in traces) / len(traces) / rate
+    return Replicas(rate, fewest(holds, guess), tried, computed, seconds)
 
 
 def fewest(holds: Callable[[int], bool], guess: int) -> int:

@@ -38,6 +38,8 @@ Settings = Mapping[str, Setting]
 
 MOST_CELLS = 1_000_000
 MOST_SEEDS = 1_000_000
+LAST_SEED = 2**62
+"""The largest seed: results hold seeds of 64 bits."""
 
 
 def _text(key: str, value: object) -> str:
@@ -93,10 +95,10 @@ AXES: dict[str, Axis] = {
     "epsilon_sl": Axis(_share(), 0.0, pl.Float64),
     "epsilon_ls": Axis(_share(), 0.0, pl.Float64),
     "engine": Axis(_one_of(EngineProfile), None, pl.String),
-    "clients": Axis(lambda key, value: whole(key, value, 1), None, pl.Int64),
+    "clients": Axis(lambda key, value: whole(key, value, 1, LARGEST), None, pl.Int64),
     "patience": Axis(_positive, None, pl.Float64),
     "sla": Axis(_text, None, pl.String),
-    "steady_after": Axis(lambda key, value: whole(key, value, 1), STEADY_AFTER, pl.Int64),
+    "steady_after": Axis(lambda key, value: whole(key, value, 1, LARGEST), STEADY_AFTER, pl.Int64),
     "watch_future": Axis(_truth, False, pl.Boolean),
     "policy": Axis(_policy, None, pl.String),
     "memory": Axis(_text, None, pl.String),
@@ -108,7 +110,10 @@ AXES: dict[str, Axis] = {
 }
 """Keys that make the grid, a list is a dimension of it; in the order of the cells, the last one changes fastest."""
 
-SEEDS: dict[str, Check] = {"seeds": lambda _key, value: value, "seed": lambda key, value: whole(key, value, 0)}
+SEEDS: dict[str, Check] = {
+    "seeds": lambda _key, value: value,
+    "seed": lambda key, value: whole(key, value, 0, LAST_SEED),
+}
 """Keys that name the seeds: how many from which on, or a list of them."""
 
 COLUMNS: dict[str, type[pl.DataType]] = {name: axis.dtype for name, axis in AXES.items()} | {"seed": pl.Int64}
@@ -189,12 +194,31 @@ def plan_of(given: Mapping[str, Any], name: str = "sweep", folder: Path = HERE) 
                 found.setdefault(planned.key, planned)
         except InvalidInput as error:
             raise InvalidInput(f"{where}: {error}") from None
+    _check_told_apart(name, found.values())
     notes: list[str] = []
     if total > len(found):
         notes.append(f"{counted(total - len(found), 'cell', IS)} there twice and run once.")
     if still:
         notes.append("Where nothing is drawn every seed gives the same: such cells are run with the first seed alone.")
     return Plan(name, tuple(found.values()), tuple(notes))
+
+
+def _check_told_apart(name: str, cells: Iterable[Planned]) -> None:
+    """Refuse cells that results could not tell apart.
+
+    Raises:
+        InvalidInput: two engines, traces or own orders have one name and are not the same.
+    """
+    seen: set[tuple[Setting, ...]] = set()
+    for one in cells:
+        shown = tuple(one.settings[column] for column in COLUMNS)
+        if shown in seen:
+            named = ", ".join(f"{column} '{one.settings[column]}'" for column in ("workload", "engine", "policy"))
+            raise InvalidInput(
+                f"{name}: two different cells are both called {named}; give engines and traces of different content "
+                "names of their own"
+            )
+        seen.add(shown)
 
 
 def policies_of(given: Mapping[str, Any]) -> list[str]:
@@ -354,8 +378,8 @@ def _seeds(given: Mapping[str, Any]) -> Sequence[int]:
             raise InvalidInput(f"seed = {first} is of no use beside a list of seeds; leave it out")
         if not seeds:
             raise InvalidInput("seeds is an empty list; expected how many seeds, or which")
-        return [whole("seeds", seed, 0) for seed in seeds]
-    start = whole("seed", first or 0, 0)
+        return [whole("seeds", seed, 0, LAST_SEED) for seed in seeds]
+    start = whole("seed", 0 if first is None else first, 0, LAST_SEED)
     return range(start, start + whole("seeds", seeds, 1, MOST_SEEDS))
 
 

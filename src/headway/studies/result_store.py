@@ -124,7 +124,9 @@ class ResultStore:
         if frame is None:
             self._set_aside(path)
             return pl.DataFrame(schema=HEAD)
-        if "key" not in frame.columns or any(frame.schema.get(name, dtype) != dtype for name, dtype in HEAD.items()):
+        if "key" not in frame.columns or any(
+            HEAD.get(name, pl.Float64) != dtype for name, dtype in frame.schema.items()
+        ):
             raise InvalidInput(f"{path}: not the results of a sweep; choose another folder")
         return frame
 

@@ -144,6 +144,7 @@ def calibrate(
     if not all(counts.values()):
         raise InvalidInput("the model needs requests of both predicted classes, and no request that finished is of one")
     fits = [fit for row in fcfs if (fit := _fit([row], rate)) is not None]
+    interval = mean_interval(fits)
     return Calibration(
         rate=rate,
         short_share=counts["short"] / (counts["short"] + counts["long"]),
@@ -154,7 +155,7 @@ def calibrate(
         slots=engine.slots,
         kv_tokens=_level(parse_spec(engine.memory)) * engine.kv_capacity,
         fitted=_fit(fcfs, rate),
-        fitted_interval=mean_interval(fits) if len(fits) == len(fcfs) else None,
+        fitted_interval=None if interval is None or len(fits) < len(fcfs) else interval.within(0.0),
         promoted={
             policy: tuple(
                 (at, sum(_value(row, "promoted") for row in rows) / sum(_value(row, "long.requests") for row in rows))
@@ -194,8 +195,11 @@ def explain(
     source = source if isinstance(source, Source) else Source(source)
     profile = engine_for(source, engine)
     chosen, notes = useful_seeds(seeds, drawn=source.seeded or profile.jitter > 0)
+    if len(set(chosen)) < len(chosen):
+        raise InvalidInput(f"seeds {list(seeds)}: one is there twice; name each once")
     first = source.requests(chosen[0])
     reference = own_rate(source, first)
+    _check_queue(first, reference)
     rates = {step: reference * step / STEPS for step in COMPARED}
     keys = [(seed, step, policy) for seed in chosen for step in COMPARED for policy in POLICIES]
     at = {step: _at_rate(source, rate) for step, rate in rates.items()}
@@ -236,6 +240,25 @@ def explain(
     )
 
 
+def _check_queue(first: Trace, rate: float) -> None:
+    """Refuse requests of which the model can say nothing, before anything is run.
+
+    Raises:
+        InvalidInput: they have no rate, or are all of one predicted class.
+    """
+    if not math.isfinite(rate):
+        raise InvalidInput(
+            f"{first.name}: all requests arrive at once, and a queue in balance needs arrivals over time; no --rate "
+            "can spread them, give another trace"
+        )
+    classes = first.frame["predicted"]
+    if classes.dtype == pl.String and classes.n_unique() < 2:
+        raise InvalidInput(
+            f"{first.name}: all requests are predicted {classes[0]}, and the model compares two classes; give requests "
+            "whose answers differ in length, or a column 'predicted' that has both"
+        )
+
+
 def own_rate(source: Source, first: Trace) -> float:
     """Return the rate of a source, requests/s: the one it is scaled to, a workload's own, or that of its requests."""
     if source.rate is not None:
@@ -270,7 +293,7 @@ def _points(found: Calibration, simulated: Mapping[tuple[float, str], Sequence[R
                     waits.short,
                     waits.long,
                     math.fsum(means) / len(means),
-                    interval and interval.low,
+                    interval and max(interval.low, 0.0),
                     interval and interval.high,
                     _pooled(rows, "short.wait", "short.requests"),
                     _pooled(rows, "long.wait", "long.requests"),

@@ -140,6 +140,10 @@ def tune(
     )
     pilot = list(range(min(FIRST, len(training))))
     trials.run([base], pilot)
+    if all(math.isnan(value) for value in trials.figure(base, aim.path, pilot)):
+        raise InvalidInput(
+            f"{first.name}: {aim.words} is not defined here, since no answer has a token; choose another --objective"
+        )
     space = _space(base, profile, first, trials, pilot, agreement, aim, promised=bool(promised) or _promised(first))
     ranked = [one for one in search(trials, space, seed) if one != base]
     every = list(range(len(training)))
@@ -350,9 +354,9 @@ def _warnings(seen: _Seen, first: Trace, agreement: Sla | None) -> list[str]:
     late = [_backlog(seen, one) for one in (seen.base, seen.chosen)]
     if min(late) >= 0.05:
         told.append(
-            f"Overload: {min(late):.0%} of the requests or more still wait when the last one of a stretch comes, under "
-            "every setting. Waits then grow as long as requests come: a policy only decides who is served in time; "
-            "fewer requests or more engines help all (headway capacity)."
+            f"Overload: {min(late) * 100:.0f} % of the requests or more still wait when the last one of a stretch "
+            "comes, under every setting. Waits then grow as long as requests come: a policy only decides who is served "
+            "in time; fewer requests or more engines help all (headway capacity)."
         )
     ends = [end for end in seen.figure(seen.base, "e2e.p99") if not math.isnan(end)]
     if ends and first.span < 5 * max(ends):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,8 +32,10 @@ class PromotedFraction:
     def __post_init__(self) -> None:
         if not self.loads or len(self.loads) != len(self.fractions):
             raise InvalidInput(
-                f"{len(self.loads)} loads and {len(self.fractions)} fractions; expected as many, and one"
+                f"{len(self.loads)} loads and {len(self.fractions)} fractions; expected as many of both, one at least"
             )
+        for load in self.loads:
+            number("a load", load, 0, math.inf, open_high=True)
         if any(low >= high for low, high in zip(self.loads, self.loads[1:], strict=False)):
             raise InvalidInput(f"loads must ascend, got {list(self.loads)}")
         for fraction in self.fractions:

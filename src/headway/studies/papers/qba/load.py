@@ -53,7 +53,9 @@ def _below(
         rate = REFERENCE if REFERENCE in rates else rates[-1]
         nearest = min(others, key=lambda other: runs.mean(Point(other, rate), figure))
         margin = runs.difference(Point(first, rate), Point(nearest, rate), figure)
-        return everywhere(held, "loads", margin.range(), f"{margin.text()} against {nearest.upper()} at {_called(rate)}")
+        return everywhere(
+            held, "loads", margin.range(), f"{margin.text()} against {nearest.upper()} at {_called(rate)}"
+        )
 
     return judge
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from headway.core.counted import counted
 from headway.core.engine import preset
 from headway.core.errors import InvalidTrace
 from headway.measure.findings import Claim, Judged
@@ -111,8 +112,8 @@ def window_sources(trace: Trace) -> list[Source]:
     size = len(trace) // WINDOWS
     if size < LEAST:
         raise InvalidTrace(
-            f"{trace.name}: {len(trace):,} requests; expected at least {WINDOWS * LEAST:,}, {LEAST} in each of "
-            f"{WINDOWS} windows"
+            f"{trace.name}: {counted(len(trace), 'request')}; expected at least {WINDOWS * LEAST:,}, {LEAST} in each "
+            f"of {WINDOWS} windows"
         )
     return [
         Source(
