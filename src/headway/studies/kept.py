@@ -77,6 +77,10 @@ def _settings(cell: Cell) -> Settings:
         "memory": str(order.memory_on(cell.engine)),
         "evict": str(order.eviction),
         "shed": str(order.shedding),
+        "prefill_share": float(order.shares.prefill or 0),
+        "pools": None if order.shares.pools is None else float(order.shares.pools),
+        "reserve": None if order.shares.reserve is None else str(order.shares.reserve),
+        "sla": None if cell.sla is None else str(cell.sla),
         "seed": cell.seed,
     }
     return {name: shown.get(name) for name in COLUMNS}

@@ -24,7 +24,7 @@ SWEEP = {  # per cent of broken promises at the rates of a quick look: the shape
     "slack-demote": (0.1, 0.1, 0.3, 0.7, 19.0, 34.0),
     "hybrid-demote": (0.0, 0.0, 0.5, 1.3, 6.0, 14.0),
 }
-NOT_HELD = {"sample-code", "most-queued", "graceful", "shortest-mean", "slack-chunks", "goodput-edf"}
+NOT_HELD = {"sample-code", "most-queued", "graceful", "shortest-mean", "slack-chunks", "goodput-edf", "idle-lift"}
 
 
 def sweep() -> dict[str, list[Row]]:
@@ -107,6 +107,7 @@ def test_claims_that_do_not_hold_would_on_other_rows() -> None:
         "sample-code": {"lift-waiting": rows["lift-active"]},
         "shortest-mean": {"mix-combined": rows["mix-fcfs"]},
         "slack-chunks": {load_name("edf-capped", 8.0): [{"broken": 0.3}]},
+        "idle-lift": {"lift-active": [{**rows["lift-active"][0], "gap": 340.0}]},
         "goodput-edf": {load_name("edf", 5.2): [{"broken": 0.012}]},
         "graceful": {load_name("slack", rate): [{"broken": 0.02 * place}] for place, rate in enumerate(QUICK_RATES)}
         | {load_name("slack-demote", rate): [{"broken": 0.0}] for rate in QUICK_RATES},

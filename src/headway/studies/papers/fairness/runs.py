@@ -32,6 +32,16 @@ class Runs:
         values = [value for row in self.rows[name] if (value := row.get(figure)) is not None]
         return mean_interval(values)
 
+    def apart(self, one: str, other: str, figure: str) -> bool:
+        """Whether a figure of one set-up is above that of another, seed by seed, by more than chance.
+
+        Of one seed the difference itself decides.
+        """
+        pairs = zip(self.rows[one], self.rows[other], strict=True)
+        differences = [a - b for x, y in pairs if (a := x.get(figure)) is not None and (b := y.get(figure)) is not None]
+        interval = mean_interval(differences)
+        return differences[0] > 0 if interval is None else interval.low > 0
+
     def ratio(self, figure: str, one: str, other: str) -> float:
         """Return a figure of one set-up over that of another."""
         below = self.of(other, figure)

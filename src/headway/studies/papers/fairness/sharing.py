@@ -89,6 +89,7 @@ def _idle_lift(runs: Runs) -> Judged:
         "with the lift over active tenants the gap stays below a tenth of 2U": ahead < bound / 10,
         "over waiting tenants alone it is more than ten times 2U": other - kept > 10 * bound,
         "and who stayed gets less than a hundredth": kept < 0.01 * other,
+        "a gap of 336 units within a tenth": _within(ahead, 336, 0.1),
     }
     return in_parts(parts, f"gap {ahead:,.0f} units; over waiting tenants alone {kept:,.0f} : {other:,.0f}")
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from headway.measure.findings import Claim, Judged, all_of
 from headway.studies.papers.past_future.grid import CONSERVATIVE, NEAREST, ORACLE, PROFILES, watermark
-from headway.studies.papers.past_future.judging import apart, listed
+from headway.studies.papers.past_future.judging import apart
 from headway.studies.papers.past_future.rows import Figure, Runs
 
 NEEDS = frozenset({"goodput"})
 WHERE = "Evaluation, goodput under load"
 AGGRESSIVE = watermark(0.95)
 OTHERS = (CONSERVATIVE, AGGRESSIVE)
+FAR_MORE = 6.0
+"""Times the goodput that are far more than the two to three which are claimed."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,14 @@ class Load:
         return self.runs.service(figure, self.name, self.clients, memory)
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether reserving the longest answer keeps the agreement for less than three quarters of the requests."""
+        return self.get("attainment", CONSERVATIVE).mean < 0.75
+
+    @property
     def tells(self) -> bool:
-        """Whether memory is short, and true lengths would still serve many in time."""
-        best, idle = (self.get("attainment", memory).mean for memory in (ORACLE, CONSERVATIVE))
-        return idle < 0.75 and best > 0.25
+        """Whether it is heavy, and true lengths would still serve many in time."""
+        return self.is_heavy and self.get("attainment", ORACLE).mean > 0.25
 
 
 def loads(runs: Runs) -> list[Load]:
@@ -52,27 +58,29 @@ def heaviest(runs: Runs) -> list[Load]:
 
 
 def _highest(runs: Runs) -> Judged:
-    """Whether it has more at every load that tells, against each of the others."""
-    telling = [load for load in loads(runs) if load.tells]
-    everywhere = {load.name for load in telling} == set(PROFILES)
+    """Whether it has more at every heavy load, beyond chance, against each of the others."""
+    heavy = [load for load in loads(runs) if load.is_heavy]
+    everywhere = {load.name for load in heavy} == set(PROFILES)
     parts: list[bool] = []
-    level: dict[str, bool] = {}
+    counts: list[str] = []
     for memory in OTHERS:
-        more = [apart(load.get("goodput", NEAREST), load.get("goodput", memory)) for load in telling]
-        parts.append(everywhere and all(more))
-        level[memory.partition("(")[0]] = parts[-1]
+        pairs = [(load.get("goodput", NEAREST), load.get("goodput", memory)) for load in heavy]
+        more = [apart(ours, theirs) for ours, theirs in pairs]
+        less = sum(apart(theirs, ours) for ours, theirs in pairs)
+        parts += [everywhere and came_out for came_out in more]
+        counts.append(f"than {memory.partition('(')[0]} more at {sum(more)} of {len(more)} loads, less at {less}")
     shown = "; ".join(
         f"{load.name}, {load.clients} clients: "
         + ", ".join(f"{load.get('goodput', memory).mean:,.0f}" for memory in (NEAREST, *OTHERS, ORACLE))
-        for load in telling
+        for load in heavy
     )
     return Judged(
-        f"tokens/s of Past-Future, conservative, watermark, oracle: {shown or 'no load tells'}",
+        f"tokens/s of Past-Future, conservative, watermark, oracle: {shown or 'no load is heavy'}",
         "",
-        all_of(parts),
-        f"Not more than: {listed(level)}. Where the queue is long, first tokens are late under every rule, and "
+        all_of(parts or [False]),
+        f"Beyond chance: {'; '.join(counts)}. Where the queue is long, first tokens are late under every rule, and "
         "evictions hit few requests: the watermark's stalls cost less goodput than the text has."
-        if not all(parts)
+        if not parts or not all(parts)
         else "",
     )
 
@@ -86,7 +94,13 @@ def _two_to_three(runs: Runs) -> Judged:
                 ours, theirs = load.get("goodput", NEAREST).mean, load.get("goodput", memory).mean
                 most[load.name, memory] = max(most[load.name, memory], ours / theirs if theirs > 0 else math.inf)
     shown = ", ".join(f"{name} {memory.partition('(')[0]} {gain:.1f}" for (name, memory), gain in most.items())
-    return Judged(f"times, at most: {shown}", "", all_of([gain >= 2 for gain in most.values()]))
+    why = (
+        "Over conservative scheduling it is far more, since that serves hardly anybody in time here; over a watermark "
+        "it is nothing."
+        if any(gain > FAR_MORE for gain in most.values()) and any(gain < 2 for gain in most.values())
+        else ""
+    )
+    return Judged(f"times, at most: {shown}", "", all_of([gain >= 2 for gain in most.values()]), why)
 
 
 def _queues(runs: Runs) -> Judged:
@@ -107,7 +121,7 @@ def _stalls(runs: Runs) -> Judged:
     shown: list[str] = []
     for load in heaviest(runs):
         theirs, ours = (load.get("mtpot_p99", memory) for memory in (AGGRESSIVE, NEAREST))
-        parts[load.name] = theirs.mean > (PROFILES[load.name].sla.mtpot or 0) and apart(theirs, ours)
+        parts[load.name] = theirs.mean > (PROFILES[load.name].sla.mtpot or 0)
         shown.append(f"{load.name} {theirs.mean:.1f} s (Past-Future {ours.mean:.1f} s)")
     return Judged(f"P99 of the largest gap: {'; '.join(shown)}", "", all_of(list(parts.values())))
 

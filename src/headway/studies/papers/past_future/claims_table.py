@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from headway.measure.findings import Claim, Judged, all_of
 from headway.studies.papers.past_future.grid import (
     AGGRESSIVE,
+    AS_IN_THE_TEXT,
     BASE,
     CONSERVATIVE,
     D1,
@@ -137,13 +138,18 @@ def _recomputed(runs: Runs) -> Judged:
 
 def _five_per_cent(runs: Runs) -> Judged:
     used, events = (runs.get(name, D1, NEAREST) for name in ("used", "events"))
+    as_said = [runs.get(name, D1, AS_IN_THE_TEXT) for name in ("used", "events")]
+    met = [same(a, 92, rounding=0.5) and same(b, 3.4) for a, b in ((used, events), as_said)]
     other = runs.get("events", D1, BASE)
     return Judged(
-        f"{used.text(' %')}, {events.text()} evictions in 100 requests",
-        f"{used.around()}; {events.around()}",
-        all_of([same(used, 92, rounding=0.5), same(events, 3.4)]),
-        f"With a window that begins with 500 lengths of 2048; with 500 of 512, as in the public simulation, "
-        f"{other.text()} evictions. The text does not say which.",
+        f"{as_said[0].text(' %')} and {as_said[1].text()} evictions in 100 requests begun with the longest answer, as "
+        f"the text says; {used.text(' %')} and {events.text()} begun with 500 lengths of 2048",
+        f"{as_said[0].around()}; {as_said[1].around()}; {used.around()}; {events.around()}",
+        all_of(met),
+        f"The pair comes out with a window that begins otherwise than the text says; with 500 lengths of 512, as in "
+        f"the public simulation, {other.text()} evictions."
+        if met[0] and not met[1]
+        else "",
     )
 
 
@@ -244,7 +250,7 @@ CLAIMS: tuple[Claim[Runs], ...] = (
     ),
     Claim(
         "evictions-recompute",
-        "Who admits by prompt alone has far more to compute again",
+        "Who admits by prompt alone, up to 99 %, has far more to compute again",
         WHERE,
         _recomputed,
         "",
@@ -256,7 +262,7 @@ CLAIMS: tuple[Claim[Runs], ...] = (
         WHERE,
         _five_per_cent,
         "92 %, 3.4 in 100",
-        NEEDS,
+        NEEDS | {"start-up"},
     ),
     Claim(
         "past-future-at-10",
@@ -268,7 +274,7 @@ CLAIMS: tuple[Claim[Runs], ...] = (
     ),
     Claim(
         "best-of-both",
-        "On every workload it fills more than conservative and evicts less than aggressive scheduling",
+        "On every workload it fills more than conservative scheduling and evicts less than admission by prompt to 99 %",
         WHERE,
         _between,
         "",
