@@ -146,7 +146,6 @@ def test_one_class_is_refused() -> None:
         calibrate(alone, 30.0, {}, preset("qba-paper"))
 
 
-@pytest.mark.slow
 def test_requests_without_a_queue_are_refused_before_anything_runs() -> None:
     rows = {"id": range(9), "arrival": [0.0] * 9, "prompt_tokens": [5] * 9, "output_tokens": range(1, 10)}
     with pytest.raises(InvalidInput, match="all requests arrive at once"):
@@ -168,6 +167,7 @@ def test_numbers_of_servers_and_waits_are_not_negative() -> None:
     assert (found.points["low"].drop_nulls() >= 0).all()
 
 
+@pytest.mark.slow
 def test_where_the_model_holds_and_where_not() -> None:
     """Order at every stable point; the literal n = 7 is 68 to 500 times too small; n = 4.1 within 3 up to 30/s."""
     found = explain("qba-paper", seeds=range(30))
