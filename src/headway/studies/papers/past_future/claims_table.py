@@ -38,8 +38,8 @@ class Target:
         memory: the rule.
         figure: its column.
         value: the mean.
-        half: half the width of its 95 % interval, or of that of the same rule with another seeding or reserve; None
-            where nothing is known.
+        half: half the width of its 95 % interval, or of that of the same rule with another seeding or reserve or on
+            another workload; None where nothing is known.
     """
 
     workload: str
@@ -77,7 +77,7 @@ TARGETS = (
     Target(D1, past_future(0.1, 2048), "events", 0.5),
     Target(D1, BASE, "steady_used", 90.9, 0.3),
     Target(D1, BASE, "steady_events", 1.7),
-    Target(D3, BASE, "used", 92.6),
+    Target(D3, BASE, "used", 92.6, 0.3),
     Target(D3, BASE, "events", 0.9, 0.4),
 )
 
