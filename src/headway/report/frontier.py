@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 
 from headway.files import write_whole
 from headway.measure.frontier import Frontier
+from headway.report.answer_page import answer_page
 from headway.report.fragments import (
     figure_grid,
-    notes_section,
-    partial_banner,
-    prose,
     section,
-    settings_section,
     table_html,
 )
 from headway.report.frontier_chart import frontier_figure
 from headway.report.frontier_tables import equal_use_table, settings_table, times_table
 from headway.report.frontier_words import frontier_answer, frontier_question
 from headway.report.numbers import count_text
-from headway.report.page import page
 
 _EQUAL = (
     "Evictions of each rule where it holds as much of the cache: their logarithm is interpolated between settings. "
@@ -39,26 +34,24 @@ _SETTINGS = (
 
 def frontier_page(found: Frontier) -> str:
     """Return the page: question, answer, chart, tables, and how to repeat it."""
-    title = frontier_question(found)
     drawn = [frontier_figure(found)]
     equal, times = equal_use_table(found), times_table(found)
-    version = html.escape(str(found.settings.get("headway", "")))
-    body = "\n".join(
-        (
-            f"<header>\n<h1>{html.escape(title)}</h1>",
-            partial_banner(partial=found.partial),
-            f'<p class="answer">{prose(frontier_answer(found))}</p>',
-            f'<p class="facts">{prose(_facts(found))}</p>\n</header>\n<main>',
-            figure_grid(drawn),
-            section(equal.title, _EQUAL, table_html(equal)) if equal else "",
-            section(times.title, _TIMES, table_html(times)) if times else "",
-            section("Every setting", _SETTINGS, table_html(settings_table(found))),
-            settings_section(found.settings),
-            notes_section(found.notes),
-            f"</main>\n<footer>Made by Headway {version}</footer>",
-        )
+    content = (
+        figure_grid(drawn),
+        section(equal.title, _EQUAL, table_html(equal)) if equal else "",
+        section(times.title, _TIMES, table_html(times)) if times else "",
+        section("Every setting", _SETTINGS, table_html(settings_table(found))),
     )
-    return page(title, body, drawn)
+    return answer_page(
+        frontier_question(found),
+        [frontier_answer(found)],
+        _facts(found),
+        content,
+        drawn,
+        settings=found.settings,
+        notes=found.notes,
+        partial=found.partial,
+    )
 
 
 def write_frontier(found: Frontier, path: Path | str) -> None:

@@ -7,16 +7,12 @@ from pathlib import Path
 
 from headway.files import write_whole
 from headway.measure.tuning import Tuning
+from headway.report.answer_page import answer_page
 from headway.report.fragments import (
     figure_grid,
-    notes_section,
-    partial_banner,
-    prose,
     section,
-    settings_section,
     table_html,
 )
-from headway.report.page import page
 from headway.report.tuning_chart import gains_figure
 from headway.report.tuning_tables import candidates_table, changes_table
 from headway.report.tuning_words import ALONE, tuning_answer, tuning_facts, tuning_question
@@ -34,29 +30,25 @@ _CHANGES = (
 
 def tuning_page(found: Tuning) -> str:
     """Return the page: question, answer, what to paste, chart and tables."""
-    title = tuning_question(found)
     drawn = [gains_figure(found)]
     changes = changes_table(found)
-    version = html.escape(str(found.settings.get("headway", "")))
-    lead, *rest = tuning_answer(found)
-    body = "\n".join(
-        (
-            f"<header>\n<h1>{html.escape(title)}</h1>",
-            partial_banner(partial=found.partial),
-            f'<p class="answer">{prose(lead)}</p>',
-            *(f"<p>{prose(text)}</p>" for text in rest),
-            *(f'<p class="partial">{prose(text)}</p>' for text in found.warnings),
-            f'<p class="facts">{prose(tuning_facts(found))}</p>\n</header>\n<main>',
-            _paste(found),
-            figure_grid(drawn),
-            section("Settings on the held-out stretches", _CANDIDATES, table_html(candidates_table(found))),
-            section(changes.title, _CHANGES, table_html(changes)) if changes else "",
-            settings_section(found.settings),
-            notes_section(found.notes),
-            f"</main>\n<footer>Made by Headway {version}</footer>",
-        )
+    content = (
+        _paste(found),
+        figure_grid(drawn),
+        section("Settings on the held-out stretches", _CANDIDATES, table_html(candidates_table(found))),
+        section(changes.title, _CHANGES, table_html(changes)) if changes else "",
     )
-    return page(title, body, drawn)
+    return answer_page(
+        tuning_question(found),
+        tuning_answer(found),
+        tuning_facts(found),
+        content,
+        drawn,
+        settings=found.settings,
+        notes=found.notes,
+        partial=found.partial,
+        warnings=found.warnings,
+    )
 
 
 def write_tuning(found: Tuning, path: Path | str) -> None:
