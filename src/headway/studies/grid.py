@@ -413,9 +413,12 @@ def _identity(part: object) -> object:
 def _shown(chosen: Mapping[str, Any], cell: Cell) -> dict[str, Setting]:
     """Return the settings of a cell as results show them: rules with their options in order, the engine by its name."""
     workload = chosen["workload"]
+    return {**chosen, "workload": workload if isinstance(workload, str) else workload.name, **rules_of(cell)}
+
+
+def rules_of(cell: Cell) -> dict[str, Setting]:
+    """Return what results show of a cell's engine, rules and agreement, and its seed."""
     return {
-        **chosen,
-        "workload": workload if isinstance(workload, str) else workload.name,
         "engine": cell.engine.name,
         "policy": cell.policy.order_spec,
         "memory": str(cell.policy.memory_on(cell.engine)),

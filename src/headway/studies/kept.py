@@ -9,7 +9,7 @@ from pathlib import Path
 from headway.core.errors import HeadwayError
 from headway.studies.cell_key import Keys
 from headway.studies.cells import Cell, Row, finished
-from headway.studies.grid import COLUMNS, Planned, Settings
+from headway.studies.grid import COLUMNS, Planned, Settings, rules_of
 from headway.studies.result_store import open_store
 
 
@@ -60,7 +60,7 @@ def run_kept(
 
 def _settings(cell: Cell) -> Settings:
     """Return a cell's settings as a sweep's results show them."""
-    source, order = cell.source, cell.policy
+    source, shares = cell.source, cell.policy.shares
     shown = {
         "workload": source.origin if isinstance(source.origin, str) else source.origin.name,
         "limit": source.limit,
@@ -68,19 +68,12 @@ def _settings(cell: Cell) -> Settings:
         "scale_lengths": source.length_factor,
         "epsilon_sl": source.epsilon_sl,
         "epsilon_ls": source.epsilon_ls,
-        "engine": cell.engine.name,
         "clients": cell.clients,
         "patience": cell.patience,
         "steady_after": cell.steady_after,
         "watch_future": cell.watch_future,
-        "policy": order.order_spec,
-        "memory": str(order.memory_on(cell.engine)),
-        "evict": str(order.eviction),
-        "shed": str(order.shedding),
-        "prefill_share": float(order.shares.prefill or 0),
-        "pools": None if order.shares.pools is None else float(order.shares.pools),
-        "reserve": None if order.shares.reserve is None else str(order.shares.reserve),
-        "sla": None if cell.sla is None else str(cell.sla),
-        "seed": cell.seed,
+        "prefill_share": float(shares.prefill or 0),
+        "pools": None if shares.pools is None else float(shares.pools),
+        **rules_of(cell),
     }
     return {name: shown.get(name) for name in COLUMNS}

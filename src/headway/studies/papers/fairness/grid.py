@@ -146,7 +146,7 @@ def _charges() -> list[Setup]:
 
 def _shares() -> list[Setup]:
     measure = partial(service, until=float(traffic.OVERLOADED), settled=60.0)
-    # 512 positions: ten are left for decodes, fewer than the requests that fit into memory, so that slots are short.
+    # 512 positions: eleven are left for decodes, fewer than the requests that fit into memory, so that slots are short.
     pools = Policy.of("fair-share", shares=Shares.of(pools=0.98))
 
     def setup(name: str, make: Callable[[int], Trace], policy: Policy, engine: EngineProfile = SERVER) -> Setup:

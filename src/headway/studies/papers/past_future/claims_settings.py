@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headway.measure.equal_use import Line, evictions_at
 from headway.measure.findings import Claim, Judged, all_of
 from headway.studies.papers.past_future.grid import (
     AGGREGATES,
@@ -30,9 +31,6 @@ from headway.studies.papers.past_future.rows import Figure, Runs
 
 BETTER = 1.25
 """As many times more evictions at equal use are called worse."""
-
-LEAST = 0.01
-"""Evictions in 100 requests below which a rate counts as this one, which has a logarithm."""
 
 ABLATIONS, START, SHIFT = (frozenset({name}) for name in ("ablations", "start-up", "shift"))
 EVALUATION, LIMITS = "Evaluation, ablation table", "Trade-offs and scope"
@@ -70,15 +68,16 @@ def _lists(runs: Runs) -> Judged:
 def _at_equal_use(runs: Runs) -> tuple[float, float, float]:
     """Return the use in % that one list reaches, its evictions in 100, and those of five lists at that use.
 
-    Between reserves that were run, evictions are taken to lie on a line over use, in their logarithm.
+    NaN where five lists reach it with no reserve.
     """
     used, events = (runs.get(name, D1, past_future(0.05, lists=1)).mean for name in ("used", "events"))
-    curve = sorted(
-        (runs.get("used", D1, past_future(reserve)).mean, runs.get("events", D1, past_future(reserve)).mean)
-        for reserve in runs.size.reserves
-    )
-    uses, rates = np.array(curve).T
-    return used, events, float(np.exp(np.interp(used, uses, np.log(np.maximum(rates, LEAST)))))
+    several = [
+        [runs.get(name, D1, past_future(reserve)) for name in ("used", "events")] for reserve in runs.size.reserves
+    ]
+    uses, rates = np.array(sorted((u.mean, e.mean) for u, e in several)).T
+    requests = int(runs.rows(D1, BASE)["requests"].sum()) or 1
+    found = evictions_at(Line(uses, rates, 50.0 / requests, requests), used)
+    return used, events, math.nan if found is None else found.per_100
 
 
 def _reserve(runs: Runs) -> Judged:
